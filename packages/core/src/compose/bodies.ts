@@ -1,0 +1,97 @@
+import type { Mailbox } from '../address/address.ts';
+import type { ComposeInput, ForwardedMessage } from './types.ts';
+
+/** Characters with a meaning in HTML, replaced so that plain text shows as it is. */
+export function escapeHtml(text: string): string {
+  const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+  return text.replace(/[&<>"']/g, (char) => entities[char] ?? char);
+}
+
+/** Every kind of line end as CRLF (RFC 5322 section 2.3); a bare CR or LF never reaches a transport. */
+export function toCrlf(text: string): string {
+  return text.replace(/\r\n|\r|\n/g, '\r\n');
+}
+
+/** Date as RFC 5322 section 3.3 writes it, in UTC. */
+export function rfc5322Date(ms: number): string {
+  return new Date(ms).toUTCString().replace('GMT', '+0000');
+}
+
+export interface Bodies {
+  text: string | null;
+  html: string | null;
+}
+
+/**
+ * The two bodies in their fixed order: the caller's text, the forwarded message, the signature, the AI disclosure, the
+ * unsubscribe footer. `text` must already stand when only html was given (it is derived from it before).
+ */
+export function assembleBodies(
+  input: Pick<ComposeInput, 'text' | 'html' | 'signature' | 'disclosure' | 'unsubscribe' | 'forwarded'>,
+): Bodies {
+  let { text, html } = input;
+  const { signature, disclosure, unsubscribe, forwarded } = input;
+  if (forwarded !== null) {
+    // A forward of an HTML message keeps its HTML even when the caller wrote plain text.
+    if (html === null && forwarded.html !== null) html = text === null ? '' : paragraphs(text);
+    if (html !== null) html += forwardHtml(forwarded);
+    text = joinText(text, forwardText(forwarded));
+  }
+  if (signature.text !== null && text !== null) text += `\n\n-- \n${signature.text}`;
+  if (html !== null) {
+    const signatureHtml = signature.html ?? (signature.text === null ? null : lines(signature.text));
+    if (signatureHtml !== null) html += `<br><br>-- <br>${signatureHtml}`;
+  }
+  if (disclosure.mode === 'footer') {
+    if (text !== null) text += `\n\n${disclosure.text}`;
+    if (html !== null) html += `<p>${escapeHtml(disclosure.text)}</p>`;
+  }
+  if (unsubscribe !== null) {
+    const { url } = unsubscribe;
+    const escaped = escapeHtml(url);
+    if (text !== null && !text.includes(url)) text += `\n\nUnsubscribe: ${url}`;
+    if (html !== null && !html.includes(url) && !html.includes(escaped)) {
+      html += `<p><a href="${escaped}">Unsubscribe</a></p>`;
+    }
+  }
+  return { text, html };
+}
+
+function joinText(first: string | null, second: string): string {
+  return first === null || first === '' ? second : `${first}\n\n${second}`;
+}
+
+function lines(text: string): string {
+  return text
+    .split(/\r\n|\r|\n/)
+    .map(escapeHtml)
+    .join('<br>');
+}
+
+function paragraphs(text: string): string {
+  return `<p>${lines(text)}</p>`;
+}
+
+function show({ name, address }: Mailbox): string {
+  return name === '' ? address : `${name} <${address}>`;
+}
+
+function noteLines(forwarded: ForwardedMessage): string[] {
+  return [
+    '---------- Forwarded message ---------',
+    `From: ${forwarded.from === null ? '' : show(forwarded.from)}`,
+    `Date: ${rfc5322Date(forwarded.sent_at)}`,
+    `Subject: ${forwarded.subject}`,
+    `To: ${forwarded.to.map(show).join(', ')}`,
+  ];
+}
+
+function forwardText(forwarded: ForwardedMessage): string {
+  return `${noteLines(forwarded).join('\n')}\n\n${forwarded.text ?? ''}`;
+}
+
+function forwardHtml(forwarded: ForwardedMessage): string {
+  const note = noteLines(forwarded).map(escapeHtml).join('<br>');
+  const original = forwarded.html ?? paragraphs(forwarded.text ?? '');
+  return `<br><br>${note}<br><br><blockquote>${original}</blockquote>`;
+}

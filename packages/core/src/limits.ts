@@ -1,0 +1,86 @@
+/**
+ * Every bound of the service, the unit last in its name. A bound written anywhere else is a defect.
+ */
+export const LIMITS = {
+  // Requests
+  request_body_bytes_max: 7 * 1024 * 1024,
+  idempotency_key_chars_max: 255,
+  idempotency_retention_ms: 30 * 24 * 3_600_000,
+  page_size_default: 25,
+  page_size_max: 100,
+  cursor_age_ms_max: 24 * 3_600_000,
+
+  // A message
+  recipients_count_max: 49,
+  subject_chars_max: 998,
+  attachments_count_max: 32,
+  attachment_filename_bytes_max: 255,
+  content_id_chars_max: 255,
+  labels_per_message_max: 64,
+  metadata_keys_max: 16,
+  metadata_key_chars_max: 64,
+  metadata_value_bytes_max: 512,
+  /** 5 MiB is what the strictest transport takes; 8 KiB of it is kept for the headers that transports add. */
+  composed_bytes_max: 5_242_880 - 8_192,
+
+  // Headers
+  header_name_bytes_max: 100,
+  header_value_bytes_max: 2_048,
+  headers_non_x_count_max: 20,
+  headers_total_bytes_max: 16 * 1024,
+  references_count_max: 20,
+  references_bytes_max: 2_048,
+  hop_count_max: 10,
+
+  // Addresses (RFC 5321 section 4.5.3.1)
+  address_chars_max: 254,
+  local_part_octets_max: 64,
+  domain_octets_max: 253,
+  domain_label_octets_max: 63,
+  display_name_chars_max: 78,
+
+  // Rows (a row of a Durable Object holds 2 MB)
+  row_text_bytes_max: 512 * 1024,
+  row_html_bytes_max: 1024 * 1024,
+  row_extracted_text_bytes_max: 256 * 1024,
+  snippet_chars_max: 240,
+  participants_count_max: 50,
+  smtp_response_chars_max: 512,
+  event_ids_kept_max: 20,
+
+  // The send path
+  thread_lock_lease_ms: 120_000,
+  thread_lock_claim_lease_ms: 60_000,
+  thread_lock_wait_ms_max: 10_000,
+  thread_lock_step_ms: 250,
+  thread_busy_retry_s_max: 60,
+  claim_ttl_ms: 5 * 60_000,
+  dispatch_after_ms: 5 * 60_000,
+  backoff_total_ms_max: 24 * 3_600_000,
+  hold_ttl_ms: 10 * 60_000,
+  hold_grace_ms: 10 * 60_000,
+  transport_deadline_ms: 30_000,
+  submit_deadline_ms: 30_000,
+  directory_deadline_ms: 5_000,
+  object_call_deadline_ms: 10_000,
+  event_orphan_age_ms: 330_000,
+  event_retry_s: 30,
+  reconcile_before_ms: 30 * 60_000,
+  reconcile_after_ms: 5 * 60_000,
+  outbox_batch_max: 100,
+  outbox_backoff_ms_min: 30_000,
+  outbox_backoff_ms_max: 5 * 60_000,
+  maintenance_every_ms: 24 * 3_600_000,
+  /** An object in the blob store younger than this may belong to a send still under way, so the sweep leaves it. */
+  orphan_age_ms_min: 3_600_000,
+
+  // Quota
+  outcomes_kept_max: 1_000,
+  complaint_window_count: 1_000,
+  bounce_window_count: 200,
+  outcome_event_retention_ms: 7 * 24 * 3_600_000,
+
+  // Keys
+  keys_per_tenant_max: 100,
+  key_overlap_hours_max: 168,
+} as const;

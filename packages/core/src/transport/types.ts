@@ -1,0 +1,86 @@
+import type { Address, Mailbox } from '../address/address.ts';
+import type { DeliveryKind } from '../delivery/events.ts';
+import type { MessageId } from '../ids.ts';
+
+export const PROVIDERS = ['cloudflare', 'ses', 'smtp', 'simulator', 'loopback'] as const;
+export type Provider = (typeof PROVIDERS)[number];
+
+/** A part of a composed message that is not body text. */
+export interface OutgoingAttachment {
+  filename: string;
+  content_type: string;
+  disposition: 'attachment' | 'inline';
+  content_id: string | null;
+  content: Uint8Array;
+}
+
+/** What a transport gets: only recipients that are still `queued`. */
+export interface OutgoingMessage {
+  message_id: MessageId;
+  from: Mailbox;
+  reply_to: Address | null;
+  to: Address[];
+  cc: Address[];
+  bcc: Address[];
+  subject: string;
+  text: string | null;
+  html: string | null;
+  headers: { name: string; value: string }[];
+  attachments: OutgoingAttachment[];
+  /** The composed message as stored at acceptance, for transports that take raw mail. */
+  mime: Uint8Array;
+  /** Hidden recipient of the journal copy that teaches the Message-ID; Cloudflare only. */
+  journal_bcc: Address | null;
+}
+
+/** The SMTP reply or provider error for one recipient. */
+export interface RecipientRefusal {
+  address: Address;
+  smtp_code: string | null;
+  enhanced_code: string | null;
+  detail: string;
+}
+
+/** An event that a test provider will report about its own accepted mail. */
+export interface ScheduledEvent {
+  recipient: Address;
+  /** Ordinal per recipient, from 1; part of the event's id. */
+  n: number;
+  after_ms: number;
+  kind: DeliveryKind;
+  hard: boolean;
+  smtp_code: string | null;
+  enhanced_code: string | null;
+  smtp_response: string | null;
+}
+
+export type RejectReason = 'provider_validation' | 'sender_domain_unavailable' | 'recipient_suppressed_by_provider';
+export type RetryClass = 'rate_limit' | 'quota' | 'paused' | 'relay';
+export type UncertainReason = 'transport_timeout' | 'transport_connection_lost';
+
+/**
+ * How a transport call ended. Everything but `unknown` and `accepted` says for certain that nothing was sent to the
+ * recipients it names; whatever is not proven to be a refusal is `unknown` and never tried again.
+ */
+export type TransportResult =
+  | {
+      kind: 'accepted';
+      provider_message_id: string;
+      rfc_message_id: string | null;
+      /** Recipients refused for good while the others were accepted (SMTP 5xx to RCPT TO). */
+      refused: RecipientRefusal[];
+      /** Recipients refused for now (SMTP 4xx to RCPT TO); they stay queued. */
+      deferred: Address[];
+      /** Only test providers: what they will report later. */
+      scheduled: ScheduledEvent[];
+    }
+  | { kind: 'rejected'; reason: RejectReason; code: string; detail: string; refused: RecipientRefusal[] }
+  | { kind: 'suppressed'; code: string; detail: string }
+  | { kind: 'retry_later'; class: RetryClass; code: string; detail: string; refused: RecipientRefusal[] }
+  | { kind: 'unknown'; reason: UncertainReason; detail: string };
+
+export interface MailTransport {
+  readonly provider: Provider;
+  /** Never throws for anything the provider does; a throw means that the caller cannot know, so it counts as unknown. */
+  send(message: OutgoingMessage, deadlineMs: number): Promise<TransportResult>;
+}
