@@ -37,6 +37,9 @@ export type AttachmentId = Id<'att'>;
 export type AddressId = Id<'adr'>;
 export type DomainId = Id<'dom'>;
 
+/** Crockford's base32, the alphabet of ULIDs. */
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
 const ULID = '[0-9A-HJKMNP-TV-Z]{26}';
 
 /** The pattern an id of this kind must match, for schemas and documentation. */
@@ -74,21 +77,39 @@ export function ulidOf(id: string): string {
 
 /** Unix ms encoded in an id's ULID; the id must be well formed. */
 export function idTime(id: string): number {
-  const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
   let time = 0;
   const start = id.indexOf('_') + 1;
-  for (const char of id.slice(start, start + 10)) time = time * 32 + alphabet.indexOf(char);
+  for (const char of id.slice(start, start + 10)) time = time * 32 + ALPHABET.indexOf(char);
   return time;
 }
 
 /** The smallest id of a kind that any id made at `time` (Unix ms) or later can have; a lower bound for key ranges. */
 export function idFloor<P extends IdPrefix>(prefix: P, time: number): Id<P> {
-  const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+  return `${prefix}_${encodeTime(time)}${'0'.repeat(16)}`;
+}
+
+/**
+ * An id that follows from what it stands for, so that making it again gives the same one.
+ *
+ * @param entropy 10 bytes in place of chance, such as the start of a MAC
+ */
+export function derivedId<P extends IdPrefix>(prefix: P, time: number, entropy: Uint8Array): Id<P> {
+  let bits = 0n;
+  for (const byte of entropy.subarray(0, 10)) bits = (bits << 8n) | BigInt(byte);
+  let encoded = '';
+  for (let i = 0; i < 16; i++) {
+    encoded = ALPHABET[Number(bits & 31n)] + encoded;
+    bits >>= 5n;
+  }
+  return `${prefix}_${encodeTime(time)}${encoded}`;
+}
+
+function encodeTime(time: number): string {
   let rest = Math.max(0, Math.floor(time));
   let encoded = '';
   for (let i = 0; i < 10; i++) {
-    encoded = alphabet[rest % 32] + encoded;
+    encoded = ALPHABET[rest % 32] + encoded;
     rest = Math.floor(rest / 32);
   }
-  return `${prefix}_${encoded}${'0'.repeat(16)}`;
+  return encoded;
 }

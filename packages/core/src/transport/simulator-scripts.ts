@@ -1,4 +1,5 @@
 import { type Address, asciiLower, domainOf, localPartOf } from '../address/address.ts';
+import { ulidOf } from '../ids.ts';
 import type { ScheduledEvent } from './types.ts';
 
 export const SIMULATOR_DOMAIN = 'simulator.invalid';
@@ -49,4 +50,9 @@ const SCRIPTS: Record<string, SimulatorScript> = {
 export function simulatorScript(address: Address): SimulatorScript {
   const local = asciiLower(localPartOf(address)).replace(/\+.*$/, '');
   return (Object.hasOwn(SCRIPTS, local) ? SCRIPTS[local] : undefined) ?? { answer: 'accepted', events: [DELIVERED] };
+}
+
+/** The one id under which the test providers know a message. */
+export function testProviderId(messageId: string): string {
+  return `test-${ulidOf(messageId)}`;
 }

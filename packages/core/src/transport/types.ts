@@ -1,6 +1,7 @@
 import type { Address, Mailbox } from '../address/address.ts';
 import type { DeliveryKind } from '../delivery/events.ts';
 import type { MessageId } from '../ids.ts';
+import type { InboundJob } from '../queue/jobs.ts';
 
 export const PROVIDERS = ['cloudflare', 'ses', 'smtp', 'simulator', 'loopback'] as const;
 export type Provider = (typeof PROVIDERS)[number];
@@ -73,6 +74,8 @@ export type TransportResult =
       deferred: Address[];
       /** Only test providers: what they will report later. */
       scheduled: ScheduledEvent[];
+      /** Only loopback: the copies it has put on their way, so that a lost one is sent again. */
+      copies: InboundJob[];
     }
   | { kind: 'rejected'; reason: RejectReason; code: string; detail: string; refused: RecipientRefusal[] }
   | { kind: 'suppressed'; code: string; detail: string }

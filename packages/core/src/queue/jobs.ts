@@ -1,0 +1,45 @@
+import type { DeliveryEvent } from '../delivery/events.ts';
+import type { IdentityId, MessageId, TenantId } from '../ids.ts';
+
+/** What the queues carry: pointers made of ids, never content. `v` is the version of the shape. */
+
+/** A message waits to be handed to a transport. */
+export interface SendJob {
+  v: 1;
+  kind: 'send';
+  tenant_id: TenantId;
+  identity_id: IdentityId;
+  message_id: MessageId;
+  request_id: string;
+}
+
+/** A provider's report on its way to the mailbox that sent the message. */
+export interface EventJob {
+  v: 1;
+  kind: 'transport_event';
+  tenant_id: TenantId;
+  identity_id: IdentityId;
+  event: DeliveryEvent;
+}
+
+export type OutboundJob = SendJob | EventJob;
+
+/** Raw mail has arrived for an identity. */
+export interface InboundJob {
+  v: 1;
+  kind: 'message';
+  source: { type: 'routing' };
+  message_id: MessageId;
+  tenant_id: TenantId;
+  identity_id: IdentityId;
+  r2_key: string;
+  raw_size: number;
+  envelope_from: string;
+  /** With `+detail`. */
+  envelope_to: string;
+  /** Unix ms. */
+  received_at: number;
+  request_id: string;
+  /** The message of a test tenant that this is a copy of, when it never left the deployment. */
+  loopback: { tenant_id: TenantId; identity_id: IdentityId; message_id: MessageId } | null;
+}

@@ -1,0 +1,124 @@
+import { addressHint } from '@pmail/core/address/address.ts';
+import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import { derivedId, type MessageId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { pauseForAbuse } from '../directory/abuse.ts';
+import { readScope } from '../directory/facts.ts';
+import { type Route, routeSender } from '../directory/routing.ts';
+import { suppress } from '../directory/suppressions.ts';
+import type { EventAnswer } from '../mailbox/apply-event.ts';
+import { ACK, type ConsumerWorld, type Disposition, retryAfter } from './world.ts';
+
+type Found = Exclude<EventAnswer, { kind: 'not_found' }>;
+
+/**
+ * One provider report: to the mailbox that owns the sender, then its consequences. Each step can be repeated, and a
+ * repeat after a crash carries on where the first run died.
+ */
+export async function consumeEvent(world: ConsumerWorld, event: DeliveryEvent): Promise<Disposition> {
+  world.mark('event.start');
+  const route = await routeSender(world.db, event.sender);
+  if (route === undefined) {
+    world.count('delivery_unroutable_total');
+    return ACK;
+  }
+  const mailbox = world.mailbox(route);
+  const answer = await mailbox.applyEvent(event);
+  world.mark('event.applied');
+  if (answer.kind === 'not_found') return notFound(world, event, answer.ambiguous);
+  if (answer.suppress !== null) await suppressRecipient(world, route, event, answer);
+  world.mark('event.suppressed');
+  if (answer.outcome !== null) await countOutcome(world, route, event, answer);
+  return ACK;
+}
+
+/** The event may have overtaken the record of its own send: its age, not the count of deliveries, ends the waiting. */
+function notFound(world: ConsumerWorld, event: DeliveryEvent, ambiguous: boolean): Disposition {
+  if (ambiguous) world.count('reconcile_ambiguous_total');
+  if (world.now() - event.occurred_at < LIMITS.event_orphan_age_ms) return retryAfter(LIMITS.event_retry_s * 1_000);
+  world.count('delivery_orphaned_total');
+  return ACK;
+}
+
+async function suppressRecipient(
+  world: ConsumerWorld,
+  route: Route,
+  event: DeliveryEvent,
+  answer: Found,
+): Promise<void> {
+  if (answer.suppress === null) return;
+  await suppressAddress(world, route, event.recipient, answer.suppress, answer.message_id);
+}
+
+/** Puts an address on the tenant's list; the message that put it there tells of it, exactly once. */
+export async function suppressAddress(
+  world: ConsumerWorld,
+  route: Route,
+  address: string,
+  reason: NonNullable<Found['suppress']>,
+  messageId: MessageId,
+): Promise<void> {
+  const hash = await world.hashAddress(address);
+  const row = await suppress(world.db, {
+    tenant_id: route.tenant_id,
+    address_hash: hash,
+    address_hint: addressHint(address),
+    reason,
+    source_message_id: messageId,
+    note: null,
+    created_at: world.now(),
+  });
+  if (row.source_message_id !== messageId) return;
+  const entropy = await world.hmac(`suppression:${route.tenant_id}${hash}${row.created_at}`);
+  await world
+    .mailbox(route)
+    .emitEvent(
+      'suppression.created',
+      { address_hint: addressHint(address), reason: row.reason, source_message_id: messageId },
+      { id: derivedId('evt', row.created_at, entropy), occurred_at: row.created_at },
+    );
+}
+
+async function countOutcome(world: ConsumerWorld, route: Route, event: DeliveryEvent, answer: Found): Promise<void> {
+  if (answer.outcome === null) return;
+  const scope = await readScope(world.db, route.identity_id, world.now(), world.deployment);
+  if (scope === undefined) return;
+  const { complaint_rate_pause, bounce_rate_pause } = scope.tenant.policy.abuse;
+  const judged = await world.quota(scope.quota_do_id, route.tenant_id).recordOutcome({
+    identity_id: route.identity_id,
+    outcome: answer.outcome,
+    at: event.occurred_at,
+    event_id: event.event_id,
+    complaint_rate_pause,
+    bounce_rate_pause,
+  });
+  world.mark('event.outcome_recorded');
+  if (!judged.pause || scope.identity.is_system) return;
+  const metrics = {
+    complaints: judged.complaints,
+    complaint_window: LIMITS.complaint_window_count,
+    bounces: judged.bounces,
+    bounce_window: LIMITS.bounce_window_count,
+  };
+  const entropy = await world.hmac(`identity.paused:${route.identity_id}:${event.event_id}`);
+  const pausedAt = await pauseForAbuse(world.db, route.identity_id, {
+    id: derivedId('aud', event.occurred_at, entropy),
+    tenant_id: route.tenant_id,
+    actor_key_id: null,
+    action: 'identity.auto_pause',
+    target_type: 'identity',
+    target_id: route.identity_id,
+    details: metrics,
+    request_id: null,
+    at: world.now(),
+  });
+  world.mark('event.paused');
+  if (pausedAt === null) return;
+  await world
+    .mailbox(route)
+    .emitEvent(
+      'identity.paused',
+      { identity_id: route.identity_id, reason: 'abuse_threshold', metrics },
+      { id: derivedId('evt', pausedAt, entropy), occurred_at: pausedAt },
+    );
+}

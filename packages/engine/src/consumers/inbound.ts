@@ -1,0 +1,124 @@
+import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import { sha256Hex } from '@pmail/core/hash.ts';
+import type { InboundKind } from '@pmail/core/message/request.ts';
+import type { InboundJob } from '@pmail/core/queue/jobs.ts';
+import { testProviderId } from '@pmail/core/transport/simulator-scripts.ts';
+import { readScope } from '../directory/facts.ts';
+import type { IngestAttachment } from '../mailbox/ingest.ts';
+import { ACK, type ConsumerWorld, type Disposition } from './world.ts';
+
+/** Mail as the parser gives it. */
+export interface ParsedInbound {
+  from: { address: string; name: string } | null;
+  reply_to: { address: string; name: string }[];
+  to: { address: string; name: string }[];
+  cc: { address: string; name: string }[];
+  subject: string;
+  sent_at: number | null;
+  rfc_message_id: string | null;
+  in_reply_to: string[];
+  references: string[];
+  text: string | null;
+  html_sanitized: string | null;
+  hop: number;
+  auto_submitted: boolean;
+  parse_degraded: boolean;
+  attachments: {
+    filename: string | null;
+    content_type: string;
+    disposition: 'attachment' | 'inline' | null;
+    content_id: string | null;
+    content: Uint8Array<ArrayBuffer>;
+  }[];
+}
+
+export interface InboundWorld extends ConsumerWorld {
+  /** Never throws, whatever the bytes are. */
+  parse: (raw: Uint8Array) => Promise<ParsedInbound>;
+}
+
+/** From this hop count on mail counts as written by a machine, whatever else it says. */
+const AUTOMATED_HOPS = 20;
+
+/** One arrived mail: read, parse, store in its mailbox, then the bytes of its attachments. */
+export async function consumeInbound(world: InboundWorld, job: InboundJob): Promise<Disposition> {
+  const scope = await readScope(world.db, job.identity_id, world.now(), world.deployment);
+  const gone = scope === undefined || (scope.identity.status !== 'active' && scope.identity.status !== 'paused');
+  const raw = gone ? null : await world.blobs.get(job.r2_key);
+  if (gone || raw === null) {
+    world.count(gone ? 'inbound_identity_gone_total' : 'inbound_raw_missing_total');
+    if (gone) await world.blobs.delete([job.r2_key]);
+    await reportLoopback(world, job, 'bounced');
+    return ACK;
+  }
+  const parsed = await world.parse(raw);
+  const attachments = await describeAttachments(world, parsed, job.received_at);
+  const answer = await world.mailbox({ ...job, mailbox_do_id: scope.mailbox_do_id }).ingest({
+    message_id: job.message_id,
+    r2_key: job.r2_key,
+    raw_size: raw.length,
+    raw_sha256: await sha256Hex(new Uint8Array(raw)),
+    envelope_to: job.envelope_to,
+    received_at: job.received_at,
+    own_addresses: scope.addresses.map(({ address }) => address),
+    webhook_text_bytes: scope.tenant.policy.webhook_text_bytes,
+    loopback:
+      job.loopback === null
+        ? null
+        : { message_id: job.loopback.message_id, same_mailbox: job.loopback.identity_id === job.identity_id },
+    parsed: { ...parsed, kind: kindOf(parsed), attachments },
+  });
+  await Promise.all(
+    answer.attachments.map(async ({ r2_key: key }, index) => {
+      const content = parsed.attachments[index]?.content;
+      if (content !== undefined) await world.blobs.put(key, content, metadata(job, attachments[index]));
+    }),
+  );
+  world.mark('inbound.stored');
+  await reportLoopback(world, job, 'delivered');
+  return ACK;
+}
+
+function kindOf(parsed: ParsedInbound): InboundKind {
+  return parsed.auto_submitted || parsed.hop >= AUTOMATED_HOPS ? 'automated' : 'normal';
+}
+
+function describeAttachments(world: InboundWorld, parsed: ParsedInbound, at: number): Promise<IngestAttachment[]> {
+  return Promise.all(
+    parsed.attachments.map(async ({ content, ...rest }) => ({
+      id: world.newId('att', at),
+      ...rest,
+      size: content.length,
+      sha256: await sha256Hex(content),
+    })),
+  );
+}
+
+function metadata(job: InboundJob, attachment: IngestAttachment | undefined): Record<string, string> {
+  const { tenant_id: tenant, identity_id: identity, message_id: message } = job;
+  return { tenant, identity, message, sha256: attachment?.sha256 ?? '' };
+}
+
+/** Tells the sending mailbox what became of its copy, as a receiving server would. */
+async function reportLoopback(world: InboundWorld, job: InboundJob, kind: 'delivered' | 'bounced'): Promise<void> {
+  if (job.loopback === null) return;
+  const { tenant_id, identity_id, message_id } = job.loopback;
+  const delivered = kind === 'delivered';
+  const event: DeliveryEvent = {
+    source: 'loopback',
+    event_id: `loop:${message_id}:${job.envelope_to}:0`,
+    provider_message_id: testProviderId(message_id),
+    sender: job.envelope_from,
+    recipient: job.envelope_to,
+    subject: null,
+    kind,
+    hard: !delivered,
+    smtp_code: delivered ? '250' : '550',
+    enhanced_code: delivered ? '2.0.0' : '5.1.1',
+    smtp_response: delivered ? '250 2.0.0 OK' : '550 5.1.1 No such recipient here',
+    outcome: delivered ? 'delivered' : 'bounced',
+    suppress: delivered ? null : 'hard_bounce',
+    occurred_at: world.now(),
+  };
+  await world.outbound.send({ v: 1, kind: 'transport_event', tenant_id, identity_id, event });
+}

@@ -1,0 +1,48 @@
+import type { MessageId } from '@pmail/core/ids.ts';
+import { setDeadline } from '../alarms.ts';
+import { deleteMeta, metaWithPrefix, writeMeta } from '../meta.ts';
+import { readClaim } from './claims.ts';
+import { findMessage } from './messages.ts';
+import type { MailboxWorld } from './world.ts';
+
+/**
+ * The dispatch alarm: a message that is still queued long after its pointer was last sent gets a new one. This brings
+ * back what a crash or a lost queue took; a pointer too many is harmless, because only one claim is ever given.
+ */
+export async function dispatchQueued(world: MailboxWorld): Promise<void> {
+  const { sql } = world;
+  const after = world.waits.dispatch_after_ms;
+  for (const { k, v } of metaWithPrefix(sql, 'dispatch:')) {
+    const message = k.slice('dispatch:'.length) as MessageId;
+    if (Number(v) + after > world.now() || readClaim(sql, message) !== undefined) continue;
+    if (findMessage(sql, message)?.status !== 'queued') {
+      deleteMeta(sql, k);
+      continue;
+    }
+    world.mark('dispatch.before_send');
+    await world.outbound.send({
+      v: 1,
+      kind: 'send',
+      ...world.owner,
+      message_id: message,
+      request_id: world.newId('req', world.now()),
+    });
+    world.mark('dispatch.after_send');
+    // It may have left the queue meanwhile, and its row with it.
+    sql.transaction(() => {
+      if (findMessage(sql, message)?.status === 'queued') writeMeta(sql, k, String(world.now()));
+    });
+  }
+  armDispatch(world);
+}
+
+/** Stands the alarm at the first message that will be due. A claimed one is the claim alarm's, and does not count. */
+function armDispatch(world: MailboxWorld): void {
+  const { sql } = world;
+  sql.transaction(() => {
+    const times = metaWithPrefix(sql, 'dispatch:')
+      .filter(({ k }) => readClaim(sql, k.slice('dispatch:'.length) as MessageId) === undefined)
+      .map(({ v }) => Number(v) + world.waits.dispatch_after_ms);
+    setDeadline(world, 'dispatch', times.length === 0 ? null : Math.min(...times));
+  });
+}

@@ -1,0 +1,217 @@
+import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { EventType } from '@pmail/core/events/types.ts';
+import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
+import type { MessageResource } from '@pmail/core/message/resource.ts';
+import { dueDeadlines, rearm, setDeadline } from '../alarms.ts';
+import { readMeta, writeMeta } from '../meta.ts';
+import type { SendState } from '../quota/types.ts';
+import { migrate } from '../sql.ts';
+import { applyEvent, type EventAnswer } from './apply-event.ts';
+import type { AttemptRow } from './attempts.ts';
+import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-transport.ts';
+import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
+import { expireClaims } from './claim-expiry.ts';
+import { dispatchQueued } from './dispatch.ts';
+import { emit } from './events.ts';
+import { sendFollowups } from './followups.ts';
+import { type IngestAnswer, type IngestRequest, ingest } from './ingest.ts';
+import { maintain } from './maintenance.ts';
+import { findMessage } from './messages.ts';
+import { dispatchOutbox, readEvent } from './outbox.ts';
+import { payQuota } from './quota-tasks.ts';
+import * as read from './read.ts';
+import { type OutcomeAnswer, type OutcomeRequest, recordOutcome } from './record-outcome.ts';
+import { type ResolveAnswer, resolve } from './resolve.ts';
+import type { Include } from './rows.ts';
+import { MAILBOX_MIGRATIONS } from './schema.ts';
+import { submit } from './submit.ts';
+import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
+import { type MessagePatch, updateMessage } from './update.ts';
+import { clearWhenIdle, hasWork } from './work.ts';
+import type { MailboxPorts, MailboxWorld, Owner } from './world.ts';
+
+/** Wait before an alarm purpose that threw is tried again. */
+const FAILED_PURPOSE_RETRY_MS = 30_000;
+
+/**
+ * The mailbox of one identity: its messages, threads, idempotency ledger and outbox. One instance per object; what it
+ * keeps in memory may be lost with it at any time.
+ */
+export class MailboxEngine {
+  readonly #world: MailboxWorld;
+
+  constructor(ports: MailboxPorts) {
+    migrate(ports.sql, MAILBOX_MIGRATIONS);
+    const owner = {
+      tenant_id: readMeta(ports.sql, 'tenant_id'),
+      identity_id: readMeta(ports.sql, 'identity_id'),
+    } as Owner;
+    this.#world = { ...ports, owner, alarms: { armed: undefined }, inFlight: new Set() };
+    rearm(this.#world);
+  }
+
+  /** Undefined before `init`. */
+  owner(): Owner | undefined {
+    return (this.#world.owner.identity_id as string | undefined) === undefined ? undefined : this.#world.owner;
+  }
+
+  /** Stores the owner and tells of the identity's creation. Repeating it changes nothing. */
+  init(owner: Owner, created: { identity: Record<string, unknown>; event_id: EventId; at: number } | null): void {
+    const world = this.#world;
+    world.sql.transaction(() => {
+      if (readMeta(world.sql, 'identity_id') === undefined) {
+        writeMeta(world.sql, 'tenant_id', owner.tenant_id);
+        writeMeta(world.sql, 'identity_id', owner.identity_id);
+        writeMeta(world.sql, 'created_at', String(world.now()));
+        setDeadline(world, 'maintenance', world.now() + world.waits.maintenance_every_ms);
+      }
+      Object.assign(world.owner, owner);
+      if (created !== null) {
+        const { event_id: id, at: occurred_at } = created;
+        emit(world, 'identity.created', { identity: created.identity }, { id, occurred_at });
+      }
+    });
+  }
+
+  submit(request: SubmitRequest): Promise<SubmitAnswer> {
+    return submit(this.#enter(), request);
+  }
+
+  beginTransport(request: BeginRequest): BeginAnswer {
+    return beginTransport(this.#enter(), request);
+  }
+
+  recordOutcome(request: OutcomeRequest): Promise<OutcomeAnswer> {
+    return recordOutcome(this.#enter(), request);
+  }
+
+  applyEvent(event: DeliveryEvent): Promise<EventAnswer> {
+    return applyEvent(this.#enter(), event);
+  }
+
+  ingest(request: IngestRequest): Promise<IngestAnswer> {
+    return ingest(this.#enter(), request);
+  }
+
+  cancel(id: MessageId): Promise<CancelAnswer> {
+    return cancel(this.#enter(), id);
+  }
+
+  stopSend(id: MessageId, reason: string): Promise<StopAnswer> {
+    return stopSend(this.#enter(), id, reason);
+  }
+
+  resolve(id: MessageId, outcome: 'sent' | 'not_sent'): Promise<ResolveAnswer> {
+    return resolve(this.#enter(), id, outcome);
+  }
+
+  /** Emits an event whose cause lies outside the mailbox; the same id is emitted once. */
+  emitEvent(type: EventType, data: Record<string, unknown>, known: { id: EventId; occurred_at: number }): void {
+    const world = this.#enter();
+    world.sql.transaction(() => emit(world, type, data, known));
+  }
+
+  updateMessage(id: MessageId, patch: MessagePatch): ReturnType<typeof updateMessage> {
+    return updateMessage(this.#enter(), id, patch);
+  }
+
+  getMessage(id: MessageId, include: Include, canReview: boolean): MessageResource | undefined {
+    return read.getMessage(this.#enter(), id, include, canReview);
+  }
+
+  listMessages(...args: Tail<typeof read.listMessages>): ReturnType<typeof read.listMessages> {
+    return read.listMessages(this.#enter(), ...args);
+  }
+
+  listThreads(...args: Tail<typeof read.listThreads>): ReturnType<typeof read.listThreads> {
+    return read.listThreads(this.#enter(), ...args);
+  }
+
+  getThread(
+    id: ThreadId,
+    limit: number,
+    after: read.Position | null,
+    include: Include,
+  ): read.ThreadWithMessages | undefined {
+    return read.getThread(this.#enter(), id, limit, after, include);
+  }
+
+  rawLocation(id: MessageId, canReview: boolean): string | null | undefined {
+    return read.rawLocation(this.#enter(), id, canReview);
+  }
+
+  attachmentLocation(id: MessageId, attachment: AttachmentId, canReview: boolean): read.AttachmentLocation | undefined {
+    return read.attachmentLocation(this.#enter(), id, attachment, canReview);
+  }
+
+  listAttempts(id: MessageId): AttemptRow[] {
+    return read.listAttempts(this.#enter(), id);
+  }
+
+  readEvent(id: EventId): string | undefined {
+    return readEvent(this.#enter(), id);
+  }
+
+  /** What the quota asks about a hold that has run out of time. */
+  sendState(id: MessageId): SendState {
+    const row = findMessage(this.#enter().sql, id);
+    if (row === undefined) return 'unknown';
+    return row.status === 'queued' ? 'open' : 'ended';
+  }
+
+  /** A poke of the cron: entering has put a lost alarm back; an entry without work is taken out of the registry. */
+  async poke(): Promise<{ work: boolean }> {
+    const world = this.#enter();
+    const work = hasWork(world);
+    if (!work) await clearWhenIdle(world);
+    return { work };
+  }
+
+  /**
+   * The platform alarm. Every due purpose gets its turn whatever the others do, one that fails stays armed, and the
+   * handler never throws: the platform's own retries are few, and would be replaced by the next alarm anyway.
+   */
+  async alarm(): Promise<void> {
+    const world = this.#world;
+    world.alarms.armed = undefined;
+    const now = world.now();
+    for (const { purpose } of dueDeadlines(world.sql, now)) {
+      try {
+        await this.#run(purpose);
+      } catch (error) {
+        world.log('error', 'mailbox_alarm_failed', { purpose, error: error instanceof Error ? error.name : 'unknown' });
+        setDeadline(world, purpose, world.now() + FAILED_PURPOSE_RETRY_MS);
+      }
+    }
+    rearm(world);
+  }
+
+  async #run(purpose: string): Promise<void> {
+    const world = this.#world;
+    switch (purpose) {
+      case 'outbox':
+        return dispatchOutbox(world);
+      case 'claim':
+        expireClaims(world);
+        return payQuota(world);
+      case 'dispatch':
+        return dispatchQueued(world);
+      case 'quota':
+        return payQuota(world);
+      case 'followup':
+        return sendFollowups(world);
+      case 'maintenance':
+        return maintain(world);
+      default:
+        // Left by a newer version of this code that was rolled back.
+        return setDeadline(world, purpose, null);
+    }
+  }
+
+  #enter(): MailboxWorld {
+    rearm(this.#world);
+    return this.#world;
+  }
+}
+
+type Tail<F> = F extends (first: never, ...rest: infer R) => unknown ? R : never;

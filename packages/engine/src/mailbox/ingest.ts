@@ -1,0 +1,278 @@
+import { type Address, type Mailbox, withoutDetail } from '@pmail/core/address/address.ts';
+import type { AttachmentId, MessageId, ThreadId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import type { InboundKind } from '@pmail/core/message/request.ts';
+import { cutUtf8, snippetOf } from '@pmail/core/message/text.ts';
+import { normalizeSubject } from '@pmail/core/threading/subject.ts';
+import { countContact, hasWrittenTo } from './contacts.ts';
+import { emit } from './events.ts';
+import { indexMessage } from './fts.ts';
+import { inboundAttachmentKey } from './keys.ts';
+import { findMessage, partsOf } from './messages.ts';
+import { oweQuota, payQuota } from './quota-tasks.ts';
+import { type AttachmentRow, messageSummary } from './rows.ts';
+import { createThread, touchThread } from './threads.ts';
+import type { MailboxWorld } from './world.ts';
+
+/** Mail that arrived for this identity, parsed by the consumer. */
+export interface IngestRequest {
+  message_id: MessageId;
+  r2_key: string;
+  raw_size: number;
+  raw_sha256: string;
+  /** With `+detail`. */
+  envelope_to: Address;
+  received_at: number;
+  /** All addresses of the identity, in any state. */
+  own_addresses: Address[];
+  webhook_text_bytes: number;
+  /** The message of a test tenant this is a copy of. */
+  loopback: { message_id: MessageId; same_mailbox: boolean } | null;
+  parsed: {
+    from: Mailbox | null;
+    reply_to: Mailbox[];
+    to: Mailbox[];
+    cc: Mailbox[];
+    subject: string;
+    sent_at: number | null;
+    rfc_message_id: string | null;
+    in_reply_to: string[];
+    references: string[];
+    text: string | null;
+    html_sanitized: string | null;
+    kind: InboundKind;
+    hop: number;
+    parse_degraded: boolean;
+    attachments: IngestAttachment[];
+  };
+}
+
+export interface IngestAttachment {
+  id: AttachmentId;
+  filename: string | null;
+  content_type: string;
+  size: number;
+  sha256: string;
+  disposition: 'attachment' | 'inline' | null;
+  content_id: string | null;
+}
+
+export interface IngestAnswer {
+  message_id: MessageId;
+  thread_id: ThreadId;
+  duplicate: boolean;
+  /** Where the bytes of each attachment belong, in the order of the request; on a repeat those of the first time. */
+  attachments: { r2_key: string }[];
+}
+
+/** Stores, threads and announces one arrived message. The same bytes again are the same message. */
+export async function ingest(world: MailboxWorld, request: IngestRequest): Promise<IngestAnswer> {
+  world.mark('inbound.start');
+  const answer = world.sql.transaction(() => store(world, request));
+  await payQuota(world);
+  return answer;
+}
+
+function store(world: MailboxWorld, request: IngestRequest): IngestAnswer {
+  const { sql } = world;
+  const { parsed } = request;
+  const known = sql.first<{ id: MessageId }>(
+    "SELECT id FROM messages WHERE direction = 'inbound' AND raw_sha256 = ? LIMIT 1",
+    request.raw_sha256,
+  );
+  if (known !== undefined) return repeat(world, known.id);
+  const own = new Set(request.own_addresses);
+  const deliveredTo = withoutDetail(request.envelope_to);
+  const isBcc = ![...parsed.to, ...parsed.cc].some(({ address }) => withoutDetail(address) === deliveredTo);
+  const seq = matchThread(world, request) ?? newThread(world, request, isBcc ? null : deliveredTo);
+  const rowid = insertMessage(world, request, seq, deliveredTo, isBcc);
+  insertAttachments(world, request, rowid);
+  const row = findMessage(sql, request.message_id);
+  if (row === undefined) throw new Error('message not stored');
+  const people = [...(parsed.from === null ? [] : [parsed.from]), ...parsed.to, ...parsed.cc];
+  const names = parsed.attachments.map(({ filename }) => filename ?? '');
+  indexMessage(
+    sql,
+    row,
+    people.map(({ address, name }) => `${name} ${address}`),
+    names,
+  );
+  touchThread(sql, {
+    seq,
+    at: request.received_at,
+    direction: 'inbound',
+    people,
+    own,
+    snippet: row.snippet ?? '',
+    unread: true,
+    visible: true,
+  });
+  if (!isBcc && own.has(deliveredTo)) {
+    sql.run('UPDATE threads SET reply_from_address = ? WHERE seq = ? AND fallback_pinned = 0', deliveredTo, seq);
+  }
+  if (parsed.from !== null) countContact(sql, parsed.from, 'inbound', request.received_at, seq);
+  oweQuota(world, {
+    op: 'usage',
+    ref: request.message_id,
+    identity_id: world.owner.identity_id,
+    metric: 'inbound',
+    amount: 1,
+  });
+  announce(world, request);
+  world.mark('inbound.in_transaction');
+  const parts = partsOf(sql, row);
+  return {
+    message_id: row.id,
+    thread_id: parts.thread_id,
+    duplicate: false,
+    attachments: parts.attachments.map(({ id }) => ({ r2_key: inboundAttachmentKey(world.owner, row.id, id) })),
+  };
+}
+
+function repeat(world: MailboxWorld, id: MessageId): IngestAnswer {
+  const row = findMessage(world.sql, id);
+  if (row === undefined) throw new Error('message vanished');
+  const parts = partsOf(world.sql, row);
+  return {
+    message_id: id,
+    thread_id: parts.thread_id,
+    duplicate: true,
+    attachments: parts.attachments.map(({ id: att }) => ({ r2_key: inboundAttachmentKey(world.owner, id, att) })),
+  };
+}
+
+const REFERENCES_LOOKED_UP_MAX = 50;
+
+/** The thread an arrived message belongs to: named by In-Reply-To, then by References from the last to the first. */
+function matchThread(world: MailboxWorld, request: IngestRequest): number | undefined {
+  const { sql } = world;
+  const { in_reply_to, references } = request.parsed;
+  // Mail an identity sends to itself stays beside what it sent.
+  if (request.loopback?.same_mailbox) {
+    const sent = findMessage(sql, request.loopback.message_id);
+    if (sent !== undefined) return sent.thread_seq;
+  }
+  for (const id of [...in_reply_to, ...references.toReversed().slice(0, REFERENCES_LOOKED_UP_MAX)]) {
+    const found =
+      sql.first<{ thread_seq: number }>(
+        'SELECT thread_seq FROM messages WHERE rfc_message_id = ? ORDER BY rowid DESC LIMIT 1',
+        id,
+      ) ??
+      sql.first<{ thread_seq: number }>(
+        "SELECT thread_seq FROM messages WHERE direction = 'outbound' AND provider_message_id = ? ORDER BY rowid DESC LIMIT 1",
+        id,
+      );
+    if (found !== undefined) return found.thread_seq;
+  }
+  return undefined;
+}
+
+function newThread(world: MailboxWorld, request: IngestRequest, replyFrom: Address | null): number {
+  return createThread(world.sql, {
+    id: world.newId('thr', request.received_at),
+    subject: normalizeSubject(request.parsed.subject),
+    at: request.received_at,
+    reply_from_address: replyFrom,
+  });
+}
+
+function insertMessage(
+  world: MailboxWorld,
+  request: IngestRequest,
+  seq: number,
+  deliveredTo: Address,
+  isBcc: boolean,
+): number {
+  const { parsed } = request;
+  const text = parsed.text === null ? null : cutUtf8(parsed.text, LIMITS.row_text_bytes_max);
+  const html = parsed.html_sanitized === null ? null : cutUtf8(parsed.html_sanitized, LIMITS.row_html_bytes_max);
+  const extracted = parsed.text === null ? null : cutUtf8(parsed.text, LIMITS.row_extracted_text_bytes_max);
+  const flags = [
+    ...(isBcc ? ['bcc'] : []),
+    ...(request.loopback === null ? [] : ['loopback']),
+    ...(parsed.parse_degraded ? ['parse_degraded'] : []),
+    ...(text?.cut || html?.cut || extracted?.cut ? ['body_truncated'] : []),
+  ];
+  const known = parsed.from !== null && hasWrittenTo(world.sql, parsed.from.address);
+  const row = world.sql.first<{ rowid: number }>(
+    `INSERT INTO messages (id, thread_seq, direction, status, rfc_message_id, message_id_synthetic, in_reply_to,
+       references_json, raw_sha256, raw_r2_key, raw_size, from_address, from_name, sender_domain, reply_to_json, to_json,
+       cc_json, delivered_to, is_bcc, subject, text, html_sanitized, extracted_text, snippet, sent_at, received_at, kind,
+       auth_json, verdict, known_sender, flags_json, hop)
+     VALUES (?1, ?2, 'inbound', 'received', ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+       ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)
+     RETURNING rowid`,
+    request.message_id,
+    seq,
+    parsed.rfc_message_id ?? `${request.raw_sha256}@synthetic.invalid`,
+    parsed.rfc_message_id === null ? 1 : 0,
+    parsed.in_reply_to[0] ?? null,
+    JSON.stringify(parsed.references.slice(-200)),
+    request.raw_sha256,
+    request.r2_key,
+    request.raw_size,
+    parsed.from?.address ?? null,
+    parsed.from?.name ?? null,
+    parsed.from === null ? null : parsed.from.address.slice(parsed.from.address.lastIndexOf('@') + 1),
+    JSON.stringify(parsed.reply_to),
+    JSON.stringify(parsed.to),
+    JSON.stringify(parsed.cc),
+    deliveredTo,
+    isBcc ? 1 : 0,
+    parsed.subject,
+    text?.text ?? null,
+    html?.text ?? null,
+    extracted?.text ?? null,
+    parsed.text === null ? null : snippetOf(parsed.text),
+    parsed.sent_at ?? request.received_at,
+    request.received_at,
+    parsed.kind,
+    request.loopback === null ? null : JSON.stringify({ source: 'loopback' }),
+    request.loopback === null ? 'none' : 'pass',
+    known ? 1 : 0,
+    JSON.stringify(flags),
+    parsed.hop,
+  );
+  if (row === undefined) throw new Error('message not inserted');
+  return row.rowid;
+}
+
+function insertAttachments(world: MailboxWorld, request: IngestRequest, rowid: number): void {
+  request.parsed.attachments.forEach((attachment, position) => {
+    world.sql.run(
+      `INSERT INTO attachments (id, message_rowid, filename, content_type, size, sha256, disposition, content_id,
+         r2_key, text_status, position)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', ?)`,
+      attachment.id,
+      rowid,
+      attachment.filename,
+      attachment.content_type,
+      attachment.size,
+      attachment.sha256,
+      attachment.disposition,
+      attachment.content_id,
+      inboundAttachmentKey(world.owner, request.message_id, attachment.id),
+      position,
+    );
+  });
+}
+
+function announce(world: MailboxWorld, request: IngestRequest): void {
+  const row = findMessage(world.sql, request.message_id);
+  if (row === undefined) throw new Error('message not stored');
+  const parts = partsOf(world.sql, row);
+  const extracted = cutUtf8(row.extracted_text ?? '', request.webhook_text_bytes);
+  emit(world, 'message.received', {
+    message: messageSummary(parts),
+    thread_id: parts.thread_id,
+    trust: { verdict: row.verdict, known_sender: row.known_sender === 1 },
+    extracted_text: row.extracted_text === null ? null : extracted.text,
+    extracted_text_truncated: extracted.cut,
+    attachments: parts.attachments.map(({ id, filename, content_type, size }: AttachmentRow) => ({
+      id,
+      filename,
+      content_type,
+      size,
+    })),
+  });
+}

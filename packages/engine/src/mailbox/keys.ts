@@ -1,0 +1,31 @@
+import type { AttachmentId, MessageId } from '@pmail/core/ids.ts';
+import type { Owner } from './world.ts';
+
+/** Object keys hold ids only, never a name or an address. */
+
+function identityPrefix({ tenant_id: tenant, identity_id: identity }: Owner): string {
+  return `t/${tenant}/i/${identity}`;
+}
+
+/** Sent copy, as composed. */
+export function sentKey(owner: Owner, message: MessageId): string {
+  return `${identityPrefix(owner)}/out/${message}.eml`;
+}
+
+/** An attachment of an outbound message, for download. */
+export function sentAttachmentKey(owner: Owner, message: MessageId, attachment: AttachmentId): string {
+  return `${identityPrefix(owner)}/out/${message}/a/${attachment}`;
+}
+
+export function sentPrefix(owner: Owner): string {
+  return `${identityPrefix(owner)}/out/`;
+}
+
+/** Raw inbound mail, as it arrived. */
+export function rawKey(owner: Owner, message: MessageId): string {
+  return `${identityPrefix(owner)}/m/${message}/raw.eml`;
+}
+
+export function inboundAttachmentKey(owner: Owner, message: MessageId, attachment: AttachmentId): string {
+  return `${identityPrefix(owner)}/m/${message}/a/${attachment}`;
+}

@@ -1,0 +1,74 @@
+import { idFloor, type MessageId, parseId } from '@pmail/core/ids.ts';
+import { setDeadline } from '../alarms.ts';
+import { readMeta, writeMeta } from '../meta.ts';
+import { placeholders } from '../sql.ts';
+import { sentPrefix } from './keys.ts';
+import { deleteExpiredKeys } from './ledger.ts';
+import { clearWhenIdle } from './work.ts';
+import type { MailboxWorld } from './world.ts';
+
+const RATE_WINDOW_RETENTION_MS = 48 * 3_600_000;
+/** Outbox rows answer the events API; this is the longest retention a policy may set. */
+const OUTBOX_RETENTION_MS = 365 * 86_400_000;
+const LIST_PAGE = 1_000;
+
+/** The daily clean-up: expired keys, old windows and events, orphans in the object store, the work entry when idle. */
+export async function maintain(world: MailboxWorld): Promise<void> {
+  const { sql } = world;
+  const now = world.now();
+  sql.transaction(() => {
+    deleteExpiredKeys(sql, now);
+    sql.run('DELETE FROM rate_windows WHERE window_start < ?', now - RATE_WINDOW_RETENTION_MS);
+    sql.run('DELETE FROM outbox WHERE dispatched_at IS NOT NULL AND occurred_at < ?', now - OUTBOX_RETENTION_MS);
+    setDeadline(world, 'maintenance', now + world.waits.maintenance_every_ms);
+  });
+  await sweepOrphans(world);
+  await clearWhenIdle(world);
+}
+
+/**
+ * Deletes objects of sends that never committed. Keys hold ids, which rise with time, so each pass lists only what is
+ * new since the last one and old enough that no request can still be about to commit it.
+ */
+export async function sweepOrphans(world: MailboxWorld): Promise<number> {
+  const { sql } = world;
+  const prefix = sentPrefix(world.owner);
+  const until = `${prefix}${idFloor('msg', world.now() - world.waits.orphan_age_ms_min)}`;
+  let position = readMeta(sql, 'orphans_swept_to') ?? prefix;
+  let deleted = 0;
+  for (;;) {
+    const { keys, more } = await world.blobs.list(prefix, position, LIST_PAGE);
+    const old = keys.filter((key) => key < until);
+    const orphans = orphansAmong(world, prefix, old);
+    if (orphans.length > 0) {
+      await world.blobs.delete(orphans);
+      deleted += orphans.length;
+      world.log('info', 'orphans_deleted', { count: orphans.length });
+    }
+    const last = old.at(-1);
+    if (last === undefined) return deleted;
+    position = last;
+    writeMeta(sql, 'orphans_swept_to', position);
+    if (!more || old.length < keys.length) return deleted;
+  }
+}
+
+function orphansAmong(world: MailboxWorld, prefix: string, keys: string[]): string[] {
+  const owners = new Map<string, MessageId>();
+  for (const key of keys) {
+    const id = parseId('msg', key.slice(prefix.length, prefix.length + 30));
+    if (id !== undefined) owners.set(key, id);
+  }
+  const ids = [...new Set(owners.values())];
+  const known = new Set<string>();
+  for (let i = 0; i < ids.length; i += 90) {
+    const slice = ids.slice(i, i + 90);
+    for (const { id } of world.sql.all<{ id: string }>(
+      `SELECT id FROM messages WHERE id IN (${placeholders(slice.length)})`,
+      ...slice,
+    )) {
+      known.add(id);
+    }
+  }
+  return [...owners].filter(([, id]) => !known.has(id)).map(([key]) => key);
+}

@@ -1,0 +1,70 @@
+import type { EventType } from '@pmail/core/events/types.ts';
+import type { EventId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { setDeadline } from '../alarms.ts';
+import { deleteMeta, readMeta, writeMeta } from '../meta.ts';
+import { placeholders } from '../sql.ts';
+import type { MailboxWorld } from './world.ts';
+
+interface OutboxRow {
+  seq: number;
+  event_id: EventId;
+  type: EventType;
+  occurred_at: number;
+}
+
+/**
+ * The outbox alarm: hands events on in their order, in batches, and marks them only afterwards, so each is handed on at
+ * least once. While the other side fails, the wait doubles from 30 s up to 5 minutes.
+ */
+export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
+  const { sql, waits } = world;
+  for (;;) {
+    const rows = sql.all<OutboxRow>(
+      'SELECT seq, event_id, type, occurred_at FROM outbox WHERE dispatched_at IS NULL ORDER BY seq LIMIT ?',
+      LIMITS.outbox_batch_max,
+    );
+    if (rows.length === 0) break;
+    world.mark('outbox.before_dispatch');
+    try {
+      await world.events.dispatch(
+        rows.map(({ seq, event_id, type, occurred_at }) => ({
+          id: event_id,
+          type,
+          ...world.owner,
+          sequence: seq,
+          occurred_at,
+        })),
+      );
+    } catch (error) {
+      const wait = Math.min(
+        Number(readMeta(sql, 'outbox_backoff') ?? waits.outbox_backoff_ms_min),
+        waits.outbox_backoff_ms_max,
+      );
+      sql.transaction(() => {
+        writeMeta(sql, 'outbox_backoff', String(wait * 2));
+        setDeadline(world, 'outbox', world.now() + wait);
+      });
+      world.log('warn', 'outbox_dispatch_failed', { error: error instanceof Error ? error.name : 'unknown', wait });
+      return;
+    }
+    world.mark('outbox.after_dispatch');
+    sql.run(
+      `UPDATE outbox SET dispatched_at = ? WHERE seq IN (${placeholders(rows.length)})`,
+      world.now(),
+      ...rows.map(({ seq }) => seq),
+    );
+  }
+  sql.transaction(() => {
+    deleteMeta(sql, 'outbox_backoff');
+    // An event may have come while the last call was under way.
+    const more = sql.first('SELECT 1 FROM outbox WHERE dispatched_at IS NULL LIMIT 1') !== undefined;
+    setDeadline(world, 'outbox', more ? world.now() : null);
+  });
+}
+
+/** Bytes of an event as serialised when it happened, or undefined when it is gone or not this mailbox's. */
+export function readEvent(world: MailboxWorld, id: EventId): string | undefined {
+  return world.sql.first<{ payload_json: string }>('SELECT payload_json FROM outbox WHERE event_id = ?', id)
+    ?.payload_json;
+}

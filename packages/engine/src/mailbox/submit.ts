@@ -1,0 +1,218 @@
+import { LIMITS } from '@pmail/core/limits.ts';
+import { checkLate, planSend, type SendPlan } from '@pmail/core/policy/pipeline.ts';
+import type { LateFacts } from '@pmail/core/policy/types.ts';
+import { type Refusal, refuse } from '@pmail/core/result.ts';
+import { rfc3339, rfc3339OrNull } from '@pmail/core/time.ts';
+import type { ReserveAnswer } from '../quota/types.ts';
+import { writeAcceptedSend } from './accept.ts';
+import { type SendSubject, sendContext } from './context.ts';
+import { emit } from './events.ts';
+import { lookUpKey } from './ledger.ts';
+import { objectsOf, type PreparedSend, prepareSend, type StoredObject } from './prepare.ts';
+import { oweQuota, payQuota } from './quota-tasks.ts';
+import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
+import { takeLock } from './threads.ts';
+import { markWorking, needsMark } from './work.ts';
+import type { MailboxWorld } from './world.ts';
+
+/**
+ * Takes a send from request to accepted message: ledger, policy, composition, the object store beside the quota, then
+ * one transaction. Everything before the transaction can be thrown away; after it the send is never lost.
+ */
+export async function submit(world: MailboxWorld, request: SubmitRequest): Promise<SubmitAnswer> {
+  const known = lookUpKey(world.sql, request.key_hash, request.fingerprint, world.now());
+  if (known !== undefined) return known.ok ? { ok: true, message: known.message, deduplicated: true } : known;
+  if (world.inFlight.has(request.key_hash)) return refuse('request_in_progress');
+  world.inFlight.add(request.key_hash);
+  try {
+    return await accept(world, request);
+  } finally {
+    world.inFlight.delete(request.key_hash);
+  }
+}
+
+const NO_FACTS: LateFacts = { composed_bytes: 0, reservation: { kind: 'ok' }, lock_held_until: null };
+
+async function accept(world: MailboxWorld, request: SubmitRequest): Promise<SubmitAnswer> {
+  const started = world.now();
+  const subject = sendContext(world.sql, request, started);
+  const planned = planSend(subject.context);
+  if (!planned.ok) return planned;
+  const plan = planned.value;
+  world.mark('submit.planned');
+
+  const send = await prepareSend(world, request, subject, plan);
+  world.mark('submit.composed');
+  const tooLarge = checkLate('size', subject.context, plan, { ...NO_FACTS, composed_bytes: send.composed.mime.length });
+  if (tooLarge !== null) return tooLarge;
+
+  const objects = objectsOf(world, send);
+  const secured = await secure(world, send, objects);
+  if (!secured.ok) return secured.refusal;
+  return commit(world, send, objects, secured.reservation, started);
+}
+
+type Secured = { ok: true; reservation: ReserveAnswer | null } | { ok: false; refusal: Refusal };
+
+/** Stores the objects and reserves the quota side by side. When either fails, neither is kept. */
+async function secure(world: MailboxWorld, send: PreparedSend, objects: StoredObject[]): Promise<Secured> {
+  const units = send.plan.recipients.filter(({ filtered }) => filtered === null).length;
+  const [stored, reserved, registered] = await Promise.allSettled([
+    Promise.all(objects.map(({ key, bytes, metadata }) => world.blobs.put(key, bytes, metadata))),
+    units === 0 ? Promise.resolve(null) : reserve(world, send, units),
+    needsMark(world) ? markWorking(world) : Promise.resolve(),
+  ]);
+  world.mark('submit.stored');
+  const give = async (refusal: Refusal): Promise<Secured> => {
+    await giveUp(world, send, objects, units > 0);
+    return { ok: false, refusal };
+  };
+  for (const [step, outcome] of [
+    ['store', stored],
+    ['quota', reserved],
+    ['registry', registered],
+  ] as const) {
+    if (outcome.status === 'fulfilled') continue;
+    world.log('error', 'submit_step_failed', { step, message_id: send.message_id, error: errorName(outcome.reason) });
+    return give(refuse('unavailable', { step }));
+  }
+  const reservation = reserved.status === 'fulfilled' ? reserved.value : null;
+  const refusal = reservation === null ? null : quotaRefusal(world, send, reservation);
+  if (refusal !== null) return give(refusal);
+  world.mark('submit.reserved');
+  return { ok: true, reservation };
+}
+
+function reserve(world: MailboxWorld, send: PreparedSend, units: number): Promise<ReserveAnswer> {
+  const { identity, tenant } = send.request.directory;
+  return world.quota.reserve({
+    identity_id: world.owner.identity_id,
+    ref: send.message_id,
+    units,
+    identity_cap: identity.send_policy.daily_cap ?? tenant.policy.identity_daily_send_cap,
+    tenant_cap: identity.is_system ? null : tenant.policy.tenant_daily_send_cap,
+    timezone: tenant.timezone,
+    gates: send.attachments.length > 0 ? ['storage_gb'] : [],
+  });
+}
+
+function quotaRefusal(world: MailboxWorld, send: PreparedSend, answer: ReserveAnswer): Refusal | null {
+  if (answer.kind === 'released') return refuse('unavailable', { step: 'quota' });
+  if (answer.kind === 'denied' && answer.first_in_period) {
+    const { feature, granted, resets_at } = answer;
+    world.sql.transaction(() => {
+      emit(world, 'billing.limit_reached', { feature, granted, resets_at: rfc3339OrNull(resets_at) });
+    });
+  }
+  return checkLate('quota', send.subject.context, send.plan, { ...NO_FACTS, reservation: reservationFacts(answer) });
+}
+
+function reservationFacts(answer: Exclude<ReserveAnswer, { kind: 'released' }>): LateFacts['reservation'] {
+  switch (answer.kind) {
+    case 'ok':
+      return { kind: 'ok' };
+    case 'cap_reached':
+      return { kind: 'cap_reached', scope: answer.scope, resets_at: rfc3339(answer.resets_at) };
+    case 'denied': {
+      const { feature, granted, used, resets_at } = answer;
+      return { kind: 'denied', feature, granted, used, resets_at: rfc3339OrNull(resets_at) };
+    }
+  }
+}
+
+type CommitResult =
+  | { kind: 'committed'; answer: SubmitAnswer }
+  | { kind: 'known'; answer: SubmitAnswer }
+  | { kind: 'busy'; until: number };
+
+/** The transaction, tried again in short steps while another message holds the thread. */
+async function commit(
+  world: MailboxWorld,
+  send: PreparedSend,
+  objects: StoredObject[],
+  reservation: ReserveAnswer | null,
+  started: number,
+): Promise<SubmitAnswer> {
+  for (;;) {
+    const result = world.sql.transaction(() => commitOnce(world, send, reservation));
+    if (result.kind === 'committed') {
+      world.mark('submit.committed');
+      world.background('enqueue', enqueue(world, send));
+      return result.answer;
+    }
+    if (result.kind === 'known') {
+      await giveUp(world, send, objects, reservation !== null);
+      return result.answer;
+    }
+    if (world.now() + LIMITS.thread_lock_step_ms > started + LIMITS.thread_lock_wait_ms_max) {
+      await giveUp(world, send, objects, reservation !== null);
+      return busy(world, send.subject, send.plan, result.until);
+    }
+    await world.sleep(LIMITS.thread_lock_step_ms);
+  }
+}
+
+function busy(world: MailboxWorld, subject: SendSubject, plan: SendPlan, until: number): Refusal {
+  const context = { ...subject.context, now: world.now() };
+  const refusal = checkLate('lock', context, plan, { ...NO_FACTS, lock_held_until: until });
+  return refusal ?? refuse('thread_busy', { retry_after: 1 });
+}
+
+function commitOnce(world: MailboxWorld, send: PreparedSend, reservation: ReserveAnswer | null): CommitResult {
+  const { request } = send;
+  // The instance that began another request with this key may be gone; its commit is not.
+  const known = lookUpKey(world.sql, request.key_hash, request.fingerprint, world.now());
+  if (known !== undefined) {
+    return { kind: 'known', answer: known.ok ? { ok: true, message: known.message, deduplicated: true } : known };
+  }
+  const seq = send.subject.thread?.seq ?? null;
+  if (seq !== null) {
+    const held = takeLock(world.sql, seq, send.message_id, world.now(), LIMITS.thread_lock_lease_ms);
+    if (held !== null) return { kind: 'busy', until: held };
+  }
+  const warnings = reservation?.kind === 'ok' ? reservation.warnings : [];
+  const message = writeAcceptedSend(world, send, seq, warnings);
+  world.mark('submit.in_transaction');
+  return { kind: 'committed', answer: { ok: true, message, deduplicated: false } };
+}
+
+/** A lost pointer loses nothing: the dispatch alarm queues the message again. */
+async function enqueue(world: MailboxWorld, send: PreparedSend): Promise<void> {
+  if (send.plan.recipients.every(({ filtered }) => filtered !== null)) return;
+  await world.outbound.send({
+    v: 1,
+    kind: 'send',
+    ...world.owner,
+    message_id: send.message_id,
+    request_id: send.request.request_id,
+  });
+  world.mark('submit.enqueued');
+}
+
+/**
+ * Takes back what was done outside the transaction. The quota is told through the durable task list, because a lost
+ * answer must not leave a count behind; objects that stay are found by the orphan sweep.
+ */
+async function giveUp(
+  world: MailboxWorld,
+  send: PreparedSend,
+  objects: StoredObject[],
+  reserved: boolean,
+): Promise<void> {
+  if (reserved) {
+    world.sql.transaction(() => {
+      oweQuota(world, { op: 'release', ref: send.message_id, identity_id: world.owner.identity_id });
+    });
+    world.mark('submit.release_recorded');
+    await payQuota(world);
+  }
+  try {
+    await world.blobs.delete(objects.map(({ key }) => key));
+  } catch (error) {
+    world.log('warn', 'orphan_left', { message_id: send.message_id, error: errorName(error) });
+  }
+}
+
+export function errorName(error: unknown): string {
+  return error instanceof Error ? error.name : 'unknown';
+}

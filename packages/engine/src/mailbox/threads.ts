@@ -1,0 +1,128 @@
+import type { Address, Mailbox } from '@pmail/core/address/address.ts';
+import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import type { Sql } from '../sql.ts';
+import { parseJson } from './rows.ts';
+
+export interface ThreadRow {
+  seq: number;
+  id: ThreadId;
+  subject: string;
+  first_at: number;
+  last_at: number;
+  last_inbound_at: number | null;
+  last_outbound_at: number | null;
+  message_count: number;
+  unread_count: number;
+  participants_json: string;
+  reply_from_address: Address | null;
+  fallback_pinned: number;
+  lock_owner: MessageId | null;
+  lock_until: number | null;
+  archived: number;
+  last_direction: 'inbound' | 'outbound';
+  snippet: string;
+}
+
+export function findThread(sql: Sql, id: ThreadId): ThreadRow | undefined {
+  return sql.first<ThreadRow>('SELECT * FROM threads WHERE id = ?', id);
+}
+
+export function threadBySeq(sql: Sql, seq: number): ThreadRow {
+  const row = sql.first<ThreadRow>('SELECT * FROM threads WHERE seq = ?', seq);
+  if (row === undefined) throw new Error(`no thread ${seq}`);
+  return row;
+}
+
+export function createThread(
+  sql: Sql,
+  thread: { id: ThreadId; subject: string; at: number; reply_from_address: Address | null },
+): number {
+  const row = sql.first<{ seq: number }>(
+    `INSERT INTO threads (id, subject, first_at, last_at, reply_from_address) VALUES (?, ?, ?, ?, ?) RETURNING seq`,
+    thread.id,
+    thread.subject,
+    thread.at,
+    thread.at,
+    thread.reply_from_address,
+  );
+  if (row === undefined) throw new Error('thread not inserted');
+  return row.seq;
+}
+
+/** What a new message changes about its thread. `people` are those it shows: From, To and Cc, never Bcc. */
+export interface ThreadTouch {
+  seq: number;
+  at: number;
+  direction: 'inbound' | 'outbound';
+  people: Mailbox[];
+  /** Addresses of this identity, which are not participants. */
+  own: ReadonlySet<Address>;
+  snippet: string;
+  unread: boolean;
+  /** Held mail is stored in the thread but counts and shows nothing. */
+  visible: boolean;
+}
+
+export function touchThread(sql: Sql, touch: ThreadTouch): void {
+  if (!touch.visible) return;
+  const thread = threadBySeq(sql, touch.seq);
+  const participants = mergeParticipants(parseJson<Mailbox[]>(thread.participants_json), touch.people, touch.own);
+  const newest = touch.at >= thread.last_at;
+  sql.run(
+    `UPDATE threads SET last_at = MAX(last_at, ?1),
+       last_inbound_at = CASE WHEN ?2 = 'inbound' THEN MAX(COALESCE(last_inbound_at, 0), ?1) ELSE last_inbound_at END,
+       last_outbound_at = CASE WHEN ?2 = 'outbound' THEN MAX(COALESCE(last_outbound_at, 0), ?1) ELSE last_outbound_at END,
+       last_direction = CASE WHEN ?3 = 1 THEN ?2 ELSE last_direction END,
+       snippet = CASE WHEN ?3 = 1 THEN ?4 ELSE snippet END,
+       message_count = message_count + 1, unread_count = unread_count + ?5, participants_json = ?6,
+       archived = CASE WHEN ?2 = 'inbound' THEN 0 ELSE archived END
+     WHERE seq = ?7`,
+    touch.at,
+    touch.direction,
+    newest ? 1 : 0,
+    touch.snippet,
+    touch.unread ? 1 : 0,
+    JSON.stringify(participants),
+    touch.seq,
+  );
+}
+
+/** Participants in the order they first appeared, at most 50; the latest name that is not empty stays. */
+export function mergeParticipants(known: Mailbox[], people: Mailbox[], own: ReadonlySet<Address>): Mailbox[] {
+  const merged = new Map(known.map(({ address, name }) => [address, name]));
+  for (const { address, name } of people) {
+    if (own.has(address)) continue;
+    const before = merged.get(address);
+    if (before === undefined && merged.size >= LIMITS.participants_count_max) continue;
+    merged.set(address, name === '' ? (before ?? '') : name.slice(0, LIMITS.display_name_chars_max));
+  }
+  return [...merged].map(([address, name]) => ({ address, name }));
+}
+
+/**
+ * Takes the thread for a message: free, expired, or its own already. The lease keeps a second message of the thread
+ * from leaving before the first one has.
+ *
+ * @returns null when taken, else the Unix ms until which another message holds it
+ */
+export function takeLock(sql: Sql, seq: number, owner: MessageId, now: number, leaseMs: number): number | null {
+  const taken = sql.first(
+    `UPDATE threads SET lock_owner = ?1, lock_until = ?2
+     WHERE seq = ?3 AND (lock_owner IS NULL OR lock_until < ?4 OR lock_owner = ?1) RETURNING 1 AS taken`,
+    owner,
+    now + leaseMs,
+    seq,
+    now,
+  );
+  return taken === undefined ? (threadBySeq(sql, seq).lock_until ?? now) : null;
+}
+
+/** Prolongs the lease of a message that is about to leave; nothing when it holds no lock. */
+export function refreshLock(sql: Sql, seq: number, owner: MessageId, until: number): void {
+  sql.run('UPDATE threads SET lock_until = ? WHERE seq = ? AND lock_owner = ?', until, seq, owner);
+}
+
+export function releaseLock(sql: Sql, seq: number, owner: MessageId): void {
+  sql.run('UPDATE threads SET lock_owner = NULL, lock_until = NULL WHERE seq = ? AND lock_owner = ?', seq, owner);
+}

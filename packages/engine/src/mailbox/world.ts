@@ -1,0 +1,51 @@
+import type { Composer } from '@pmail/core/compose/types.ts';
+import type { IdentityId, IdFactory, TenantId } from '@pmail/core/ids.ts';
+import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import type { AlarmMemory } from '../alarms.ts';
+import type { Mark } from '../marks.ts';
+import type { AlarmClock, BlobStore, EventSink, Log, Queue, WorkRegistry } from '../ports.ts';
+import type { QuotaTask, ReserveAnswer, ReserveRequest } from '../quota/types.ts';
+import type { Waits } from '../settings.ts';
+import type { Sql } from '../sql.ts';
+
+/** The tenant's quota as a mailbox sees it. Both calls may throw, with or without having taken effect. */
+export interface QuotaPort {
+  reserve(request: ReserveRequest): Promise<ReserveAnswer>;
+  apply(task: QuotaTask): Promise<void>;
+}
+
+export interface Owner {
+  tenant_id: TenantId;
+  identity_id: IdentityId;
+}
+
+/** What the shell gives to a mailbox: everything that is not rule or state. */
+export interface MailboxPorts {
+  sql: Sql;
+  now: () => number;
+  /** In [0, 1). */
+  random: () => number;
+  newId: IdFactory;
+  alarm: AlarmClock;
+  mark: Mark;
+  waits: Waits;
+  log: Log;
+  blobs: BlobStore;
+  outbound: Queue<OutboundJob>;
+  inbound: Queue<InboundJob>;
+  quota: QuotaPort;
+  events: EventSink;
+  registry: WorkRegistry;
+  composer: Composer;
+  sleep: (ms: number) => Promise<void>;
+  /** Lets work go on after the answer; its failure is logged and loses nothing, because an alarm repeats it. */
+  background: (name: string, work: Promise<void>) => void;
+}
+
+/** World of one live mailbox instance: the ports, and what only this instance remembers. */
+export interface MailboxWorld extends MailboxPorts {
+  owner: Owner;
+  alarms: AlarmMemory;
+  /** Hashes of Idempotency-Keys whose request is running in this instance. */
+  inFlight: Set<string>;
+}

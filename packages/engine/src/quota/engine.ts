@@ -1,0 +1,122 @@
+import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { type AlarmMemory, dueDeadlines, rearm, setDeadline } from '../alarms.ts';
+import { readMeta, writeMeta } from '../meta.ts';
+import { migrate } from '../sql.ts';
+import { billingPeriod, rollPeriod } from './billing.ts';
+import { expireHolds } from './hold-expiry.ts';
+import { recordOutcome } from './outcomes.ts';
+import { type QuotaEngineWorld, reserve } from './reserve.ts';
+import { QUOTA_MIGRATIONS } from './schema.ts';
+import { applyTask } from './settle.ts';
+import type {
+  BillingMode,
+  Feature,
+  OutcomeAnswer,
+  OutcomeRequest,
+  QuotaTask,
+  QuotaWorld,
+  ReserveAnswer,
+  ReserveRequest,
+  UsageAnswer,
+} from './types.ts';
+import { getUsage, setBilling, usageDays } from './usage.ts';
+
+/** Repeats of bookkeeping cannot come later than this. */
+const APPLIED_RETENTION_MS = 30 * 86_400_000;
+
+/** The quota of one tenant: allowances, daily caps, usage, abuse windows. One instance per object. */
+export class QuotaEngine {
+  readonly #world: QuotaEngineWorld;
+
+  constructor(world: QuotaWorld) {
+    const alarms: AlarmMemory = { armed: undefined };
+    this.#world = { ...world, alarms };
+    migrate(world.sql, QUOTA_MIGRATIONS);
+    rearm(this.#world);
+  }
+
+  owner(): TenantId | undefined {
+    return readMeta(this.#world.sql, 'tenant_id') as TenantId | undefined;
+  }
+
+  /** Stores the owner; the only call an object without one takes. Repeating it changes nothing. */
+  init(tenantId: TenantId): void {
+    const { sql } = this.#world;
+    sql.transaction(() => {
+      if (readMeta(sql, 'tenant_id') !== undefined) return;
+      writeMeta(sql, 'tenant_id', tenantId);
+      rollPeriod(sql, this.#world.now());
+      this.#scheduleReset();
+    });
+  }
+
+  reserve(request: ReserveRequest): ReserveAnswer {
+    rearm(this.#world);
+    return reserve(this.#world, request);
+  }
+
+  apply(task: QuotaTask): void {
+    rearm(this.#world);
+    applyTask(this.#world, task);
+  }
+
+  recordOutcome(request: OutcomeRequest): OutcomeAnswer {
+    rearm(this.#world);
+    return recordOutcome(this.#world, request);
+  }
+
+  usage(): UsageAnswer {
+    return getUsage(this.#world);
+  }
+
+  usageDays(): { day: string; metric: string; value: number }[] {
+    return usageDays(this.#world);
+  }
+
+  setBilling(mode: BillingMode, granted: { [F in Feature]?: number | null | undefined }): void {
+    setBilling(this.#world, mode, granted);
+  }
+
+  /** Erasure of an identity: its outcomes and counters go. */
+  forgetIdentity(identityId: IdentityId): void {
+    const { sql } = this.#world;
+    sql.transaction(() => {
+      sql.run('DELETE FROM outcomes WHERE identity_id = ?', identityId);
+      sql.run('DELETE FROM counters WHERE metric = ?', `sends:${identityId}`);
+    });
+  }
+
+  /** The platform alarm. A purpose that fails does not keep the others from their turn, and stays armed. */
+  async alarm(): Promise<void> {
+    const world = this.#world;
+    world.alarms.armed = undefined;
+    const now = world.now();
+    for (const { purpose } of dueDeadlines(world.sql, now)) {
+      try {
+        if (purpose === 'holds') await expireHolds(world);
+        else if (purpose === 'reset') this.#reset(now);
+      } catch (error) {
+        world.log('error', 'quota_alarm_failed', { purpose, error: error instanceof Error ? error.name : 'unknown' });
+        setDeadline(world, purpose, now + world.waits.quota_task_retry_ms);
+      }
+    }
+    rearm(world);
+  }
+
+  #reset(now: number): void {
+    const { sql } = this.#world;
+    sql.transaction(() => {
+      rollPeriod(sql, now);
+      sql.run('DELETE FROM outcome_events WHERE at < ?', now - LIMITS.outcome_event_retention_ms);
+      sql.run('DELETE FROM applied WHERE at < ?', now - APPLIED_RETENTION_MS);
+      this.#scheduleReset();
+    });
+  }
+
+  /** Once a day is enough for the clean-up, and no later than the month's end. */
+  #scheduleReset(): void {
+    const now = this.#world.now();
+    setDeadline(this.#world, 'reset', Math.min(now + 86_400_000, billingPeriod(now).end));
+  }
+}

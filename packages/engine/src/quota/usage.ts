@@ -1,0 +1,66 @@
+import { utcDay } from '@pmail/core/time.ts';
+import { writeMeta } from '../meta.ts';
+import { billingMode, readAllowance, rollPeriod } from './billing.ts';
+import type { QuotaEngineWorld } from './reserve.ts';
+import { type BillingMode, FEATURES, type Feature, type UsageAnswer } from './types.ts';
+
+/** What the tenant may use and has used. Outside mode `metered` nothing is limited. */
+export function getUsage(world: QuotaEngineWorld): UsageAnswer {
+  const { sql } = world;
+  return sql.transaction(() => {
+    const period = rollPeriod(sql, world.now());
+    const billing = billingMode(sql);
+    const features = FEATURES.map((feature) => {
+      const { granted, used, held } = readAllowance(sql, feature);
+      const limit = billing === 'metered' ? granted : null;
+      return {
+        feature,
+        granted: limit,
+        used,
+        held,
+        remaining: limit === null ? null : Math.max(0, limit - used - held),
+        unlimited: limit === null,
+        resets_at: feature === 'sends' ? period.end : null,
+      };
+    });
+    return { billing, period_start: period.start, period_end: period.end, features };
+  });
+}
+
+/** Sets the mode and, for `metered`, what is granted; a feature left out is unlimited. */
+export function setBilling(
+  world: QuotaEngineWorld,
+  mode: BillingMode,
+  granted: { [F in Feature]?: number | null | undefined },
+): void {
+  const { sql } = world;
+  sql.transaction(() => {
+    rollPeriod(sql, world.now());
+    writeMeta(sql, 'billing_mode', mode);
+    for (const feature of FEATURES) {
+      sql.run(
+        `INSERT INTO allowances (feature, granted) VALUES (?1, ?2)
+         ON CONFLICT (feature) DO UPDATE SET granted = ?2`,
+        feature,
+        mode === 'metered' ? (granted[feature] ?? null) : null,
+      );
+    }
+  });
+}
+
+/** Usage counters of one UTC day and the day before, for the hourly roll-up; older ones are dropped here. */
+export function usageDays(world: QuotaEngineWorld): { day: string; metric: string; value: number }[] {
+  const { sql } = world;
+  const today = utcDay(world.now());
+  const yesterday = utcDay(world.now() - 86_400_000);
+  return sql.transaction(() => {
+    sql.run("DELETE FROM counters WHERE metric >= 'usage:' AND metric < 'usage;' AND window < ?", yesterday);
+    return sql
+      .all<{ metric: string; window: string; value: number }>(
+        "SELECT metric, window, value FROM counters WHERE metric >= 'usage:' AND metric < 'usage;' AND window IN (?, ?)",
+        today,
+        yesterday,
+      )
+      .map(({ metric, window, value }) => ({ day: window, metric: metric.slice('usage:'.length), value }));
+  });
+}
