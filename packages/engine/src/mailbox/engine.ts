@@ -2,6 +2,7 @@ import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
+import type { Owner } from '@pmail/core/storage/keys.ts';
 import { dueDeadlines, rearm, setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { SendState } from '../quota/types.ts';
@@ -28,7 +29,7 @@ import { submit } from './submit.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { type MessagePatch, updateMessage } from './update.ts';
 import { clearWhenIdle, hasWork } from './work.ts';
-import type { MailboxPorts, MailboxWorld, Owner } from './world.ts';
+import type { MailboxPorts, MailboxWorld } from './world.ts';
 
 /** Wait before an alarm purpose that threw is tried again. */
 const FAILED_PURPOSE_RETRY_MS = 30_000;

@@ -1,8 +1,8 @@
 import { idFloor, type MessageId, parseId } from '@pmail/core/ids.ts';
+import { sentPrefix } from '@pmail/core/storage/keys.ts';
 import { setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { placeholders } from '../sql.ts';
-import { sentPrefix } from './keys.ts';
 import { deleteExpiredKeys } from './ledger.ts';
 import { clearWhenIdle } from './work.ts';
 import type { MailboxWorld } from './world.ts';

@@ -4,8 +4,8 @@ import type { ComposeAttachment, ComposedMail, ComposeInput } from '@pmail/core/
 import { fromBase64, sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { SendPlan } from '@pmail/core/policy/pipeline.ts';
+import { sentAttachmentKey, sentKey } from '@pmail/core/storage/keys.ts';
 import type { SendSubject } from './context.ts';
-import { sentAttachmentKey, sentKey } from './keys.ts';
 import type { SubmitRequest } from './submit-types.ts';
 import type { MailboxWorld } from './world.ts';
 

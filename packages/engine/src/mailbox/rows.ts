@@ -10,9 +10,9 @@ import type {
   TrustResource,
 } from '@pmail/core/message/resource.ts';
 import type { RecipientField } from '@pmail/core/policy/types.ts';
+import type { Owner } from '@pmail/core/storage/keys.ts';
 import { rfc3339, rfc3339OrNull } from '@pmail/core/time.ts';
 import type { Provider } from '@pmail/core/transport/types.ts';
-import type { Owner } from './world.ts';
 
 export interface MessageRow {
   rowid: number;

@@ -1,6 +1,7 @@
 import type { Composer } from '@pmail/core/compose/types.ts';
-import type { IdentityId, IdFactory, TenantId } from '@pmail/core/ids.ts';
+import type { IdFactory } from '@pmail/core/ids.ts';
 import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { AlarmMemory } from '../alarms.ts';
 import type { Mark } from '../marks.ts';
 import type { AlarmClock, BlobStore, EventSink, Log, Queue, WorkRegistry } from '../ports.ts';
@@ -12,11 +13,6 @@ import type { Sql } from '../sql.ts';
 export interface QuotaPort {
   reserve(request: ReserveRequest): Promise<ReserveAnswer>;
   apply(task: QuotaTask): Promise<void>;
-}
-
-export interface Owner {
-  tenant_id: TenantId;
-  identity_id: IdentityId;
 }
 
 /** What the shell gives to a mailbox: everything that is not rule or state. */

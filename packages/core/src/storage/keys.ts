@@ -1,7 +1,11 @@
-import type { AttachmentId, MessageId } from '@pmail/core/ids.ts';
-import type { Owner } from './world.ts';
+import type { AttachmentId, IdentityId, MessageId, TenantId } from '../ids.ts';
 
-/** Object keys hold ids only, never a name or an address. */
+/** Keys of the object store. They hold ids only, never a name or an address. */
+
+export interface Owner {
+  tenant_id: TenantId;
+  identity_id: IdentityId;
+}
 
 function identityPrefix({ tenant_id: tenant, identity_id: identity }: Owner): string {
   return `t/${tenant}/i/${identity}`;
