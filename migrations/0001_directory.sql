@@ -230,3 +230,14 @@ CREATE TABLE mailbox_work (
   poked_at INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX mailbox_work_poked ON mailbox_work (poked_at);
+
+-- Keys that sign thread tokens, download links and list cursors, sealed with the master key. One per purpose is in use.
+CREATE TABLE signing_keys (
+  purpose TEXT NOT NULL CHECK (purpose IN ('thread', 'link', 'cursor')),
+  kid TEXT NOT NULL CHECK (length(kid) = 1),
+  ciphertext TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  verify_until INTEGER,
+  PRIMARY KEY (purpose, kid)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX signing_keys_active ON signing_keys (purpose) WHERE verify_until IS NULL;

@@ -1,7 +1,7 @@
 const encoder = new TextEncoder();
 
 export function utf8(text: string): Uint8Array<ArrayBuffer> {
-  return encoder.encode(text);
+  return encoder.encode(text) as Uint8Array<ArrayBuffer>;
 }
 
 export function utf8Length(text: string): number {

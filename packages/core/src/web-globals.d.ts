@@ -2,10 +2,10 @@
 // unknown to the compiler in this package, so an impure rule does not compile.
 
 declare class TextEncoder {
-  encode(input?: string): Uint8Array<ArrayBuffer>;
+  encode(input?: string): Uint8Array;
 }
 declare class TextDecoder {
-  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  constructor(label?: string, options?: { fatal: boolean; ignoreBOM: boolean });
   decode(input?: ArrayBufferView | ArrayBuffer, options?: { stream?: boolean }): string;
 }
 declare function btoa(data: string): string;

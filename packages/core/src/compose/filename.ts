@@ -45,5 +45,5 @@ export function boundFilename(name: string): string {
     if (bytes > max) break;
     stem += char;
   }
-  return stem + ending;
+  return stem.trimEnd() + ending;
 }

@@ -16,7 +16,29 @@ export function normalizeMessageId(token: string): string | undefined {
 
 /** All ids of an In-Reply-To or References header, in order; ids run together without a blank come apart too. */
 export function parseMessageIds(header: string): string[] {
-  const bracketed = header.match(/<[^<>]*>/g);
-  const tokens = bracketed ?? header.split(/\s+/).filter((token) => token !== '');
+  const text = withoutComments(header);
+  const tokens = text.match(/<[^<>]*>/g) ?? text.split(/\s+/).filter((token) => token !== '');
   return tokens.flatMap((token) => normalizeMessageId(token) ?? []);
+}
+
+/** A header value with its comments (RFC 5322 section 3.2.2, they nest) replaced by a blank; an unclosed one stays. */
+function withoutComments(header: string): string {
+  if (!header.includes('(')) return header;
+  let out = '';
+  let depth = 0;
+  let start = 0;
+  for (let i = 0; i < header.length; i++) {
+    const char = header[i];
+    if (char === '(') {
+      if (depth === 0) {
+        out += `${header.slice(start, i)} `;
+        start = i;
+      }
+      depth++;
+    } else if (char === ')' && depth > 0) {
+      depth--;
+      if (depth === 0) start = i + 1;
+    }
+  }
+  return out + header.slice(start);
 }

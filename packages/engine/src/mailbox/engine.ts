@@ -13,6 +13,7 @@ import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-tra
 import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
 import { expireClaims } from './claim-expiry.ts';
 import { dispatchQueued } from './dispatch.ts';
+import { type DryRunAnswer, dryRun } from './dry-run.ts';
 import { emit } from './events.ts';
 import { sendFollowups } from './followups.ts';
 import { type IngestAnswer, type IngestRequest, ingest } from './ingest.ts';
@@ -76,6 +77,10 @@ export class MailboxEngine {
 
   submit(request: SubmitRequest): Promise<SubmitAnswer> {
     return submit(this.#enter(), request);
+  }
+
+  dryRun(request: SubmitRequest): Promise<DryRunAnswer> {
+    return dryRun(this.#enter(), request);
   }
 
   beginTransport(request: BeginRequest): BeginAnswer {

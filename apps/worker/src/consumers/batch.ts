@@ -1,0 +1,28 @@
+import type { Disposition } from '@pmail/engine/consumers/world.ts';
+import { FAULT_RETRY_MS } from '@pmail/engine/consumers/world.ts';
+import type { Log } from '@pmail/engine/ports.ts';
+
+/**
+ * Runs a batch one message at a time, acknowledging each after its own effect, so that a batch that dies after its
+ * third message gives back only the rest. A throw is a fault that nobody foresaw: the queue delivers again later.
+ */
+export async function runBatch<T>(
+  batch: MessageBatch<T>,
+  log: Log,
+  run: (job: T) => Promise<Disposition>,
+): Promise<void> {
+  for (const message of batch.messages) {
+    try {
+      const disposition = await run(message.body);
+      if (disposition.kind === 'ack') message.ack();
+      else message.retry({ delaySeconds: Math.ceil(disposition.delay_ms / 1_000) });
+    } catch (error) {
+      log('error', 'job_failed', {
+        queue: batch.queue,
+        attempts: message.attempts,
+        error: error instanceof Error ? `${error.name}: ${error.message}` : 'unknown',
+      });
+      message.retry({ delaySeconds: FAULT_RETRY_MS / 1_000 });
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { cloudflareEvent } from '@pmail/core/delivery/cloudflare-event.ts';
+import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import { consumeEvent } from '@pmail/engine/consumers/event.ts';
+import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
+import { consumeSend } from '@pmail/engine/consumers/send.ts';
+import { ACK, type Disposition } from '@pmail/engine/consumers/world.ts';
+import type { Env } from '../env.ts';
+import { createLog } from '../log.ts';
+import { newId } from '../ports/random.ts';
+import { runBatch } from './batch.ts';
+import { consumerWorld } from './world.ts';
+
+/** Every queue of the deployment. A message of a shape this version does not know is acknowledged and counted. */
+export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Promise<void> {
+  const log = createLog(env.PM_LOG_LEVEL, { queue: batch.queue });
+  switch (batch.queue) {
+    case 'pm-outbound':
+      return runBatch(batch as MessageBatch<OutboundJob>, log, (job) => outbound(env, job));
+    case 'pm-inbound':
+      return runBatch(batch as MessageBatch<InboundJob>, log, (job) =>
+        consumeInbound(consumerWorld(env, job.request_id, null), job),
+      );
+    case 'pm-delivery-events':
+      return runBatch(batch, log, (body) => delivery(env, body));
+    default:
+      log('error', 'unknown_queue', {});
+      return batch.retryAll();
+  }
+}
+
+function outbound(env: Env, job: OutboundJob): Promise<Disposition> {
+  if (job.kind === 'transport_event')
+    return consumeEvent(consumerWorld(env, newId('req', Date.now()), null), job.event);
+  return consumeSend(consumerWorld(env, job.request_id, job), job);
+}
+
+async function delivery(env: Env, body: unknown): Promise<Disposition> {
+  const world = consumerWorld(env, newId('req', Date.now()), null);
+  const parsed = cloudflareEvent(body);
+  if (parsed.kind === 'event') return consumeEvent(world, parsed.event);
+  world.count(parsed.kind === 'unknown_type' ? 'delivery_unknown_type_total' : 'delivery_unparsable_total');
+  return ACK;
+}

@@ -1,0 +1,131 @@
+import { fromBase64 } from '@pmail/core/hash.ts';
+import type { PolicyPatch } from '@pmail/core/policy/document.ts';
+import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import type { Deployment } from '@pmail/engine/directory/facts.ts';
+import { DEFAULT_WAITS, type Waits, waitsWith } from '@pmail/engine/settings.ts';
+import type { IdentityMailbox } from './objects/mailbox.ts';
+import type { TenantQuota } from './objects/quota.ts';
+
+/** Bindings and variables of the Worker, as wrangler.toml and the secrets give them. */
+export interface Env {
+  DB: D1Database;
+  BLOBS: R2Bucket;
+  MAILBOX: DurableObjectNamespace<IdentityMailbox>;
+  QUOTA: DurableObjectNamespace<TenantQuota>;
+  Q_OUTBOUND: Queue<OutboundJob>;
+  Q_INBOUND: Queue<InboundJob>;
+  Q_DELIVERY: Queue<unknown>;
+  RL_API: RateLimit;
+  RL_TENANT: RateLimit;
+  RL_SEND: RateLimit;
+  PM_ENV: string;
+  PM_JURISDICTION?: string;
+  PM_LOG_LEVEL?: string;
+  PM_API_HOST?: string;
+  PM_PLATFORM_DOMAIN?: string;
+  PM_DEFAULT_POLICY?: string;
+  PM_SES_REGION?: string;
+  PM_SES_ACCESS_KEY_ID?: string;
+  PM_SES_SECRET_ACCESS_KEY?: string;
+  PM_SMTP_RELAY?: string;
+  PM_COMMIT?: string;
+  /** Local runs only: waits of the send path as JSON, in ms. */
+  PM_WAITS?: string;
+  PM_MASTER_KEY?: string;
+  PM_KEY_PEPPER?: string;
+  PM_HASH_KEY?: string;
+  /** Local runs only: a service that keeps the simulated provider's own log of what it took. */
+  PROVIDER_LOG?: Fetcher;
+}
+
+export const VERSION = '0.1.0';
+
+export interface Config {
+  env: 'production' | 'staging' | 'local';
+  jurisdiction: 'eu' | null;
+  api_host: string;
+  platform_domain: string;
+  ses_region: string | null;
+  deployment: Deployment;
+  waits: Waits;
+  master_key: Uint8Array<ArrayBuffer>;
+  key_pepper: Uint8Array<ArrayBuffer>;
+  hash_key: Uint8Array<ArrayBuffer>;
+  commit: string;
+}
+
+/** The settings, or the names of those that are missing or wrong; their values are never shown. */
+export type ConfigResult = { ok: true; config: Config } | { ok: false; invalid: string[] };
+
+const cache = new WeakMap<Env, ConfigResult>();
+
+export function readConfig(env: Env): ConfigResult {
+  let result = cache.get(env);
+  if (result === undefined) {
+    result = parseConfig(env);
+    cache.set(env, result);
+  }
+  return result;
+}
+
+/** For code that runs only behind a request or job that has checked the settings. */
+export function config(env: Env): Config {
+  const result = readConfig(env);
+  if (!result.ok) throw new Error(`settings invalid: ${result.invalid.join(', ')}`);
+  return result.config;
+}
+
+function parseConfig(env: Env): ConfigResult {
+  const invalid: string[] = [];
+  const required = (name: 'PM_API_HOST' | 'PM_PLATFORM_DOMAIN'): string => {
+    const value = env[name] ?? '';
+    if (value === '') invalid.push(name);
+    return value;
+  };
+  const secret = (name: 'PM_MASTER_KEY' | 'PM_KEY_PEPPER' | 'PM_HASH_KEY'): Uint8Array<ArrayBuffer> => {
+    const bytes = fromBase64(env[name] ?? '');
+    if (bytes?.length !== 32) invalid.push(name);
+    return bytes ?? new Uint8Array(0);
+  };
+  const environment = env.PM_ENV;
+  const known = environment === 'production' || environment === 'staging' || environment === 'local';
+  if (!known) invalid.push('PM_ENV');
+  let policy: PolicyPatch = {};
+  try {
+    policy = JSON.parse(env.PM_DEFAULT_POLICY ?? '{}') as PolicyPatch;
+  } catch {
+    invalid.push('PM_DEFAULT_POLICY');
+  }
+  let waits = DEFAULT_WAITS;
+  if (env.PM_WAITS !== undefined && env.PM_WAITS !== '') {
+    try {
+      // Shorter waits turn slow transports into uncertain sends, so only a local run may have them.
+      if (environment !== 'local') throw new Error('PM_WAITS is for local runs');
+      waits = waitsWith(JSON.parse(env.PM_WAITS) as Record<string, unknown>);
+    } catch {
+      invalid.push('PM_WAITS');
+    }
+  }
+  const ses =
+    env.PM_SES_REGION !== undefined &&
+    env.PM_SES_ACCESS_KEY_ID !== undefined &&
+    env.PM_SES_SECRET_ACCESS_KEY !== undefined;
+  const config: Config = {
+    env: known ? environment : 'production',
+    jurisdiction: env.PM_JURISDICTION === 'eu' ? 'eu' : null,
+    api_host: required('PM_API_HOST'),
+    platform_domain: required('PM_PLATFORM_DOMAIN'),
+    ses_region: env.PM_SES_REGION ?? null,
+    deployment: {
+      default_policy: policy,
+      ses_configured: ses,
+      smtp_enabled: env.PM_SMTP_RELAY !== 'off',
+    },
+    waits,
+    master_key: secret('PM_MASTER_KEY'),
+    key_pepper: secret('PM_KEY_PEPPER'),
+    hash_key: secret('PM_HASH_KEY'),
+    commit: env.PM_COMMIT ?? 'unknown',
+  };
+  return invalid.length === 0 ? { ok: true, config } : { ok: false, invalid };
+}

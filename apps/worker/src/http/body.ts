@@ -1,0 +1,54 @@
+import { parseJson } from '@pmail/contracts/validate.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
+
+/**
+ * Reads a JSON body of at most 7 MiB. Reading stops at the bound, whatever the caller said about the length.
+ *
+ * @param optional an absent body counts as `{}`
+ */
+export async function readBody(request: Request, optional: boolean): Promise<Result<unknown>> {
+  const bytes = await readBytes(request);
+  if (!bytes.ok) return bytes;
+  if (bytes.value.length === 0 && optional) return ok({});
+  const type = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type !== 'application/json' && !/^application\/[a-z0-9.+-]+\+json$/.test(type)) {
+    return invalidRequest({ path: '', message: 'must be sent as Content-Type: application/json' });
+  }
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes.value);
+  } catch {
+    return invalidRequest({ path: '', message: 'must be UTF-8' });
+  }
+  return parseJson(text);
+}
+
+async function readBytes(request: Request): Promise<Result<Uint8Array>> {
+  const max = LIMITS.request_body_bytes_max;
+  const tooLarge = refuse('payload_too_large', { limit: max });
+  if (Number(request.headers.get('content-length') ?? 0) > max) return tooLarge;
+  if (request.body === null) return ok(new Uint8Array(0));
+  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > max) {
+      await reader.cancel();
+      return tooLarge;
+    }
+    chunks.push(value);
+  }
+  const [only] = chunks;
+  if (chunks.length === 1 && only !== undefined) return ok(only);
+  const bytes = new Uint8Array(length);
+  let at = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, at);
+    at += chunk.length;
+  }
+  return ok(bytes);
+}

@@ -1,0 +1,22 @@
+import type { Handlers } from '@pmail/contracts/routes.ts';
+import type { RequestContext } from './context.ts';
+import { eventHandlers } from './routes/events.ts';
+import { identityHandlers } from './routes/identities.ts';
+import { keyHandlers } from './routes/keys.ts';
+import { messageHandlers } from './routes/messages.ts';
+import { systemHandlers } from './routes/system.ts';
+import { tenantHandlers } from './routes/tenants.ts';
+import { threadHandlers } from './routes/threads.ts';
+import { usageHandlers } from './routes/usage.ts';
+
+/** One handler for each route of the contract; a missing one does not compile. */
+export const handlers: Handlers<RequestContext> = {
+  ...systemHandlers,
+  ...tenantHandlers,
+  ...keyHandlers,
+  ...identityHandlers,
+  ...messageHandlers,
+  ...threadHandlers,
+  ...eventHandlers,
+  ...usageHandlers,
+};

@@ -1,0 +1,199 @@
+import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
+import type { Json } from '@pmail/core/canonical-json.ts';
+import { sha256Hex } from '@pmail/core/hash.ts';
+import { type AttachmentId, type IdentityId, type MessageId, parseId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { sendFingerprint } from '@pmail/core/message/request.ts';
+import { ok, refuse } from '@pmail/core/result.ts';
+import { auditStatement } from '@pmail/engine/directory/audit.ts';
+import type { SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
+import { newId } from '../../ports/random.ts';
+import { mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
+import { readCursor, writeCursor } from '../cursor.ts';
+import { within } from '../deadline.ts';
+import { downloadHeaders } from '../download.ts';
+
+type Group = { [K in Extract<RouteId, `messages.${string}`>]: RouteHandler<K, RequestContext> };
+
+const REVIEW = 'quarantine:review';
+
+export function canReview(context: RequestContext): boolean {
+  return context.key.permissions.includes(REVIEW);
+}
+
+/** Identities on their way out can be read, not used. */
+export function writable(context: RequestContext): ReturnType<typeof refuse> | null {
+  const { status } = context.identity;
+  return status === 'deleting' || status === 'deleted' ? refuse('identity_not_found') : null;
+}
+
+export const messageHandlers: Group = {
+  'messages.send': async (context, { params, query, body }) => {
+    const identityId = params.identity_id as IdentityId;
+    const stub = mailboxOf(context, context.identity);
+    const call = mailboxCall(context, context.identity);
+    const key = context.headers.get('idempotency-key') ?? '';
+    const [keyHash, fingerprint] = await Promise.all([
+      sha256Hex(key),
+      sendFingerprint('send', identityId, context.rawBody as Json),
+    ]);
+    const request: SubmitRequest = {
+      operation: 'send',
+      target_id: null,
+      key_hash: keyHash,
+      fingerprint,
+      body,
+      directory: context.facts,
+      can_review_quarantine: canReview(context),
+      request_id: context.requestId,
+    };
+    if (query.dry_run === true) {
+      const result = await within(LIMITS.submit_deadline_ms, 'dry_run', stub.dryRun(call, request));
+      if (!result.ok) return result;
+      return ok({ status: 200 as const, body: { would_send: true as const, recipients: result.recipients } });
+    }
+    const result = await within(LIMITS.submit_deadline_ms, 'submit', stub.submit(call, request));
+    if (!result.ok) return result;
+    const { message, deduplicated } = result;
+    return ok({
+      status: 202 as const,
+      body: { ...message, deduplicated },
+      ...(deduplicated ? { headers: { 'idempotent-replayed': 'true' } } : {}),
+    });
+  },
+
+  'messages.list': async (context, { params, query }) => {
+    const { limit, status, thread_id, direction, label, after, before, q } = query;
+    const cursor = await readCursor(context, 'messages.list', { params, query });
+    if (!cursor.ok) return cursor;
+    const threadId = thread_id === undefined ? undefined : parseId('thr', thread_id);
+    // A malformed thread id names no thread, and no thread has no messages.
+    if (thread_id !== undefined && threadId === undefined)
+      return ok({ status: 200 as const, body: { data: [], next_cursor: null } });
+    const page = await object(
+      mailboxOf(context, context.identity).listMessages(
+        mailboxCall(context, context.identity),
+        { thread_id: threadId, status, direction, label, after, before, q },
+        limit,
+        cursor.value,
+        canReview(context),
+      ),
+    );
+    const next = await writeCursor(context, 'messages.list', { params, query }, page.next);
+    return ok({ status: 200 as const, body: { data: page.items, next_cursor: next } });
+  },
+
+  'messages.get': async (context, { params, query }) => {
+    const include = query.include ?? [];
+    const message = await object(
+      mailboxOf(context, context.identity).getMessage(
+        mailboxCall(context, context.identity),
+        params.message_id as MessageId,
+        { text: include.includes('quoted'), html: include.includes('html') },
+        canReview(context),
+      ),
+    );
+    if (message === undefined) return refuse('message_not_found');
+    if (!include.includes('headers')) return ok({ status: 200 as const, body: message });
+    const headers = await readHeaders(context, message.id);
+    return ok({ status: 200 as const, body: { ...message, headers } });
+  },
+
+  'messages.update': async (context, { params, body }) => {
+    const result = await object(
+      mailboxOf(context, context.identity).updateMessage(
+        mailboxCall(context, context.identity),
+        params.message_id as MessageId,
+        body,
+      ),
+    );
+    return result.ok ? ok({ status: 200 as const, body: result.message }) : result;
+  },
+
+  'messages.cancel': async (context, { params }) => {
+    const gone = writable(context);
+    if (gone !== null) return gone;
+    const id = params.message_id as MessageId;
+    const result = await object(
+      mailboxOf(context, context.identity).cancel(mailboxCall(context, context.identity), id),
+    );
+    return result.ok ? ok({ status: 200 as const, body: result.message }) : result;
+  },
+
+  'messages.resolve': async (context, { params, body }) => {
+    const id = params.message_id as MessageId;
+    const result = await object(
+      mailboxOf(context, context.identity).resolve(mailboxCall(context, context.identity), id, body.outcome),
+    );
+    if (!result.ok) return result;
+    await context.db.batch([
+      auditStatement({
+        id: newId('aud', context.now),
+        tenant_id: context.identity.tenant_id,
+        actor_key_id: context.key.id,
+        action: 'message.resolve',
+        target_type: 'message',
+        target_id: id,
+        details: { outcome: body.outcome },
+        request_id: context.requestId,
+        at: context.now,
+      }),
+    ]);
+    return ok({ status: 200 as const, body: result.message });
+  },
+
+  'messages.raw.get': async (context, { params }) => {
+    const stub = mailboxOf(context, context.identity);
+    const id = params.message_id as MessageId;
+    const key = await object(stub.rawLocation(mailboxCall(context, context.identity), id, canReview(context)));
+    if (key === undefined) return refuse('message_not_found');
+    const stored = key === null ? null : await context.env.BLOBS.get(key);
+    if (stored === null) return refuse('raw_expired');
+    return ok({
+      status: 200 as const,
+      body: stored.body,
+      headers: downloadHeaders({ filename: `${id}.eml`, contentType: 'message/rfc822', size: stored.size }),
+    });
+  },
+
+  'messages.attachments.get': async (context, { params }) => {
+    const found = await object(
+      mailboxOf(context, context.identity).attachmentLocation(
+        mailboxCall(context, context.identity),
+        params.message_id as MessageId,
+        params.attachment_id as AttachmentId,
+        canReview(context),
+      ),
+    );
+    if (found === undefined || (found.risk !== null && !canReview(context))) return refuse('attachment_not_found');
+    const stored = await context.env.BLOBS.get(found.r2_key);
+    if (stored === null) {
+      // Bytes of arrived mail follow its row; shortly after it they may still be on their way.
+      const fresh = context.now - found.received_at < FRESH_MS;
+      return fresh ? refuse('unavailable', { step: 'attachment' }) : refuse('attachment_not_found');
+    }
+    const { filename, content_type: contentType } = found;
+    return ok({
+      status: 200 as const,
+      body: stored.body,
+      headers: downloadHeaders({ filename: filename ?? 'attachment', contentType, size: stored.size }),
+    });
+  },
+};
+
+const FRESH_MS = 5 * 60_000;
+
+/** A call to an object, at most ten seconds. */
+export function object<T>(call: Promise<T>): Promise<Awaited<T>> {
+  return within(LIMITS.object_call_deadline_ms, 'object', call as Promise<Awaited<T>>);
+}
+
+/** Headers of the stored message; null when its raw form is gone. */
+async function readHeaders(context: RequestContext, id: MessageId): Promise<{ name: string; value: string }[] | null> {
+  const stub = mailboxOf(context, context.identity);
+  const key = await object(stub.rawLocation(mailboxCall(context, context.identity), id, canReview(context)));
+  const stored = key === null || key === undefined ? null : await context.env.BLOBS.get(key);
+  if (stored === null) return null;
+  const { parseMail } = await import('@pmail/mime/parse.ts');
+  return (await parseMail(new Uint8Array(await stored.arrayBuffer()))).headers;
+}

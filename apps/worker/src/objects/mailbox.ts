@@ -1,0 +1,218 @@
+import { DurableObject } from 'cloudflare:workers';
+import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { EventType } from '@pmail/core/events/types.ts';
+import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
+import type { MessageResource } from '@pmail/core/message/resource.ts';
+import { indexEvents } from '@pmail/engine/directory/events.ts';
+import { workRegistry } from '@pmail/engine/directory/work.ts';
+import type { EventAnswer } from '@pmail/engine/mailbox/apply-event.ts';
+import type { AttemptRow } from '@pmail/engine/mailbox/attempts.ts';
+import type { BeginAnswer, BeginRequest } from '@pmail/engine/mailbox/begin-transport.ts';
+import type { CancelAnswer, StopAnswer } from '@pmail/engine/mailbox/cancel.ts';
+import type { DryRunAnswer } from '@pmail/engine/mailbox/dry-run.ts';
+import { MailboxEngine } from '@pmail/engine/mailbox/engine.ts';
+import type { IngestAnswer, IngestRequest } from '@pmail/engine/mailbox/ingest.ts';
+import type * as Read from '@pmail/engine/mailbox/read.ts';
+import type { OutcomeAnswer, OutcomeRequest } from '@pmail/engine/mailbox/record-outcome.ts';
+import type { ResolveAnswer } from '@pmail/engine/mailbox/resolve.ts';
+import type { Include } from '@pmail/engine/mailbox/rows.ts';
+import type { SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
+import type { MessagePatch } from '@pmail/engine/mailbox/update.ts';
+import { noMark } from '@pmail/engine/marks.ts';
+import type { SendState } from '@pmail/engine/quota/types.ts';
+import { createComposer } from '@pmail/mime/compose.ts';
+import { config, type Env } from '../env.ts';
+import { createLog } from '../log.ts';
+import { r2 } from '../ports/blobs.ts';
+import { producer } from '../ports/queue.ts';
+import { newId, random } from '../ports/random.ts';
+import { d1, objectSql } from '../ports/sql.ts';
+import { platformAlarm } from './alarm.ts';
+import { type CallContext, OwnerMismatch } from './calls.ts';
+import type { TenantQuota } from './quota.ts';
+import { quotaStub, type Remote } from './remote.ts';
+
+export interface MailboxInit {
+  quota_do_id: string;
+  created: { identity: Record<string, unknown>; event_id: EventId; at: number } | null;
+}
+
+/** The mailbox of one identity: a thin shell around the engine. It decides nothing. */
+export class IdentityMailbox extends DurableObject<Env> {
+  readonly #engine: MailboxEngine;
+
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env);
+    const log = createLog(env.PM_LOG_LEVEL, { object: 'mailbox' });
+    const db = d1(env.DB);
+    this.#engine = new MailboxEngine({
+      sql: objectSql(ctx.storage),
+      now: () => Date.now(),
+      random,
+      newId,
+      alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: String(error) })),
+      mark: noMark,
+      waits: config(env).waits,
+      log,
+      blobs: r2(env.BLOBS),
+      outbound: producer(env.Q_OUTBOUND),
+      inbound: producer(env.Q_INBOUND),
+      quota: {
+        reserve: async (request) => (await this.#quota()).reserve(this.#quotaCall(), request),
+        apply: async (task) => (await this.#quota()).apply(this.#quotaCall(), task),
+      },
+      events: { dispatch: (events) => indexEvents(db, events) },
+      registry: workRegistry(db),
+      composer: createComposer(),
+      sleep: (ms) => scheduler.wait(ms),
+      background: (name, work) => {
+        ctx.waitUntil(work.catch((error: unknown) => log('warn', 'background_failed', { name, error: String(error) })));
+      },
+    });
+  }
+
+  async init(call: CallContext, init: MailboxInit): Promise<void> {
+    if (call.identity_id === null) throw new OwnerMismatch('a mailbox needs an identity');
+    const owner = this.#engine.owner();
+    if (owner !== undefined) this.#owned(call);
+    await this.ctx.storage.put('quota_do_id', init.quota_do_id);
+    this.#engine.init({ tenant_id: call.tenant_id, identity_id: call.identity_id }, init.created);
+  }
+
+  submit(call: CallContext, request: SubmitRequest): Promise<SubmitAnswer> {
+    return this.#owned(call).submit(request);
+  }
+
+  dryRun(call: CallContext, request: SubmitRequest): Promise<DryRunAnswer> {
+    return this.#owned(call).dryRun(request);
+  }
+
+  beginTransport(call: CallContext, request: BeginRequest): BeginAnswer {
+    return this.#owned(call).beginTransport(request);
+  }
+
+  recordOutcome(call: CallContext, request: OutcomeRequest): Promise<OutcomeAnswer> {
+    return this.#owned(call).recordOutcome(request);
+  }
+
+  applyEvent(call: CallContext, event: DeliveryEvent): Promise<EventAnswer> {
+    return this.#owned(call).applyEvent(event);
+  }
+
+  ingest(call: CallContext, request: IngestRequest): Promise<IngestAnswer> {
+    return this.#owned(call).ingest(request);
+  }
+
+  cancel(call: CallContext, id: MessageId): Promise<CancelAnswer> {
+    return this.#owned(call).cancel(id);
+  }
+
+  stopSend(call: CallContext, id: MessageId, reason: string): Promise<StopAnswer> {
+    return this.#owned(call).stopSend(id, reason);
+  }
+
+  resolve(call: CallContext, id: MessageId, outcome: 'sent' | 'not_sent'): Promise<ResolveAnswer> {
+    return this.#owned(call).resolve(id, outcome);
+  }
+
+  emitEvent(
+    call: CallContext,
+    type: EventType,
+    data: Record<string, unknown>,
+    known: { id: EventId; occurred_at: number },
+  ): void {
+    this.#owned(call).emitEvent(type, data, known);
+  }
+
+  updateMessage(call: CallContext, id: MessageId, patch: MessagePatch): ReturnType<MailboxEngine['updateMessage']> {
+    return this.#owned(call).updateMessage(id, patch);
+  }
+
+  getMessage(call: CallContext, id: MessageId, include: Include, canReview: boolean): MessageResource | undefined {
+    return this.#owned(call).getMessage(id, include, canReview);
+  }
+
+  listMessages(
+    call: CallContext,
+    filter: Read.MessageFilter,
+    limit: number,
+    after: Read.Position | null,
+    canReview: boolean,
+  ): Read.Page<MessageResource> {
+    return this.#owned(call).listMessages(filter, limit, after, canReview);
+  }
+
+  listThreads(
+    call: CallContext,
+    filter: Read.ThreadFilter,
+    limit: number,
+    after: Read.Position | null,
+  ): ReturnType<MailboxEngine['listThreads']> {
+    return this.#owned(call).listThreads(filter, limit, after);
+  }
+
+  getThread(
+    call: CallContext,
+    id: ThreadId,
+    limit: number,
+    after: Read.Position | null,
+    include: Include,
+  ): Read.ThreadWithMessages | undefined {
+    return this.#owned(call).getThread(id, limit, after, include);
+  }
+
+  rawLocation(call: CallContext, id: MessageId, canReview: boolean): string | null | undefined {
+    return this.#owned(call).rawLocation(id, canReview);
+  }
+
+  attachmentLocation(
+    call: CallContext,
+    id: MessageId,
+    attachment: AttachmentId,
+    canReview: boolean,
+  ): Read.AttachmentLocation | undefined {
+    return this.#owned(call).attachmentLocation(id, attachment, canReview);
+  }
+
+  listAttempts(call: CallContext, id: MessageId): AttemptRow[] {
+    return this.#owned(call).listAttempts(id);
+  }
+
+  readEvent(call: CallContext, id: EventId): string | undefined {
+    return this.#owned(call).readEvent(id);
+  }
+
+  sendState(call: CallContext, id: MessageId): SendState {
+    return this.#owned(call).sendState(id);
+  }
+
+  poke(call: CallContext): Promise<{ work: boolean }> {
+    return this.#owned(call).poke();
+  }
+
+  override async alarm(): Promise<void> {
+    await this.#engine.alarm();
+  }
+
+  #owned(call: CallContext): MailboxEngine {
+    const owner = this.#engine.owner();
+    if (owner === undefined || owner.identity_id !== call.identity_id || owner.tenant_id !== call.tenant_id) {
+      throw new OwnerMismatch('mailbox belongs to another identity');
+    }
+    return this.#engine;
+  }
+
+  #quotaId: string | undefined;
+
+  async #quota(): Promise<Remote<TenantQuota>> {
+    this.#quotaId ??= await this.ctx.storage.get<string>('quota_do_id');
+    if (this.#quotaId === undefined) throw new OwnerMismatch('mailbox without a quota');
+    return quotaStub(this.env, this.#quotaId);
+  }
+
+  #quotaCall(): CallContext {
+    const owner = this.#engine.owner();
+    if (owner === undefined) throw new OwnerMismatch('mailbox without an owner');
+    return { v: 1, ...owner, request_id: 'mailbox' };
+  }
+}

@@ -1,0 +1,113 @@
+import type { IdentityId, KeyId, TenantId } from '@pmail/core/ids.ts';
+import { type Db, queryAll, queryFirst, type Statement, statement } from '../sql.ts';
+
+/** A row of api_keys, and with `lookUpKey` the state of its tenant. */
+export interface KeyRow {
+  id: KeyId;
+  lookup: string;
+  hash: string;
+  prev_hash: string | null;
+  prev_expires_at: number | null;
+  name: string;
+  level: 'platform' | 'tenant' | 'identity';
+  tenant_id: TenantId | null;
+  identity_id: IdentityId | null;
+  mode: 'live' | 'test';
+  permissions_json: string;
+  created_by_key_id: KeyId | null;
+  expires_at: number | null;
+  revoked_at: number | null;
+  last_used_at: number | null;
+  created_at: number;
+}
+
+export type AuthRow = KeyRow & { tenant_status: 'active' | 'suspended' | 'erasing' | 'erased' | null };
+
+/** For the batch that authenticates a request. */
+export function keyStatement(lookup: string): Statement {
+  return statement(
+    `SELECT k.*, t.status AS tenant_status FROM api_keys k LEFT JOIN tenants t ON t.id = k.tenant_id WHERE k.lookup = ?`,
+    lookup,
+  );
+}
+
+export function insertKeyStatement(row: KeyRow): Statement {
+  return statement(
+    `INSERT INTO api_keys (id, lookup, hash, name, level, tenant_id, identity_id, mode, permissions_json,
+       created_by_key_id, expires_at, created_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    row.id,
+    row.lookup,
+    row.hash,
+    row.name,
+    row.level,
+    row.tenant_id,
+    row.identity_id,
+    row.mode,
+    row.permissions_json,
+    row.created_by_key_id,
+    row.expires_at,
+    row.created_at,
+  );
+}
+
+export async function touchKey(db: Db, id: KeyId, now: number): Promise<void> {
+  await db.batch([
+    statement(
+      'UPDATE api_keys SET last_used_at = ?1 WHERE id = ?2 AND (last_used_at IS NULL OR last_used_at < ?1 - 60000)',
+      now,
+      id,
+    ),
+  ]);
+}
+
+export function findKey(db: Db, id: KeyId): Promise<KeyRow | undefined> {
+  return queryFirst<KeyRow>(db, 'SELECT * FROM api_keys WHERE id = ?', id);
+}
+
+/** Keys within reach of a scope, newest first. Null stands for any. */
+export function listKeys(
+  db: Db,
+  scope: { tenant_id: TenantId | null; identity_id: IdentityId | null },
+  limit: number,
+  after: { at: number; id: string } | null,
+): Promise<KeyRow[]> {
+  return queryAll<KeyRow>(
+    db,
+    `SELECT * FROM api_keys
+     WHERE (?1 IS NULL OR tenant_id = ?1) AND (?2 IS NULL OR identity_id = ?2)
+       AND (?3 IS NULL OR (created_at, id) < (?3, ?4))
+     ORDER BY created_at DESC, id DESC LIMIT ?5`,
+    scope.tenant_id,
+    scope.identity_id,
+    after?.at ?? null,
+    after?.id ?? null,
+    limit,
+  );
+}
+
+/** Keys of a tenant that still work. */
+export async function countActiveKeys(db: Db, tenant: TenantId, now: number): Promise<number> {
+  const row = await queryFirst<{ n: number }>(
+    db,
+    'SELECT COUNT(*) AS n FROM api_keys WHERE tenant_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)',
+    tenant,
+    now,
+  );
+  return row?.n ?? 0;
+}
+
+export function revokeKeyStatement(id: KeyId, now: number): Statement {
+  return statement('UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?', now, id);
+}
+
+/** Replaces the secret; the one before keeps working until `overlapUntil` (Unix ms), or not at all with null. */
+export function rotateKeyStatement(id: KeyId, hash: string, overlapUntil: number | null): Statement {
+  return statement(
+    `UPDATE api_keys SET prev_hash = CASE WHEN ?1 IS NULL THEN NULL ELSE hash END, prev_expires_at = ?1, hash = ?2
+     WHERE id = ?3`,
+    overlapUntil,
+    hash,
+    id,
+  );
+}
