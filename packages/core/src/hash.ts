@@ -73,9 +73,10 @@ export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** Bytes of unpadded base64url; `undefined` when malformed. */
+/** Bytes of unpadded base64url; `undefined` when malformed. Only the one spelling that `toBase64Url` writes is taken. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return undefined;
   const padded = text.replaceAll('-', '+').replaceAll('_', '/');
-  return fromBase64(padded + '='.repeat((4 - (padded.length % 4)) % 4));
+  const bytes = fromBase64(padded + '='.repeat((4 - (padded.length % 4)) % 4));
+  return bytes !== undefined && toBase64Url(bytes) === text ? bytes : undefined;
 }

@@ -38,6 +38,10 @@ export const LIMITS = {
   domain_octets_max: 253,
   domain_label_octets_max: 63,
   display_name_chars_max: 78,
+  username_chars_max: 24,
+  alias_chars_max: 40,
+  /** A username together with the suffix of its tenant. */
+  platform_local_part_chars_max: 40,
 
   // Rows (a row of a Durable Object holds 2 MB)
   row_text_bytes_max: 512 * 1024,
@@ -79,6 +83,10 @@ export const LIMITS = {
   complaint_window_count: 1_000,
   bounce_window_count: 200,
   outcome_event_retention_ms: 7 * 24 * 3_600_000,
+
+  // The directory
+  /** How often a change that another writer overtook is worked out again. */
+  directory_write_attempts_max: 3,
 
   // Keys
   keys_per_tenant_max: 100,

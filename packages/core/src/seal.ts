@@ -48,10 +48,10 @@ export async function unseal(
   place: SealPlace,
   sealed: string,
 ): Promise<Uint8Array<ArrayBuffer> | undefined> {
-  const [version, kid, nonceText = '', text = ''] = sealed.split('.');
+  const [version, kid, nonceText = '', text = '', ...rest] = sealed.split('.');
   const nonce = fromBase64Url(nonceText);
   const ciphertext = fromBase64Url(text);
-  if (version !== 'pm1' || nonce?.length !== 12 || ciphertext === undefined) return undefined;
+  if (version !== 'pm1' || nonce?.length !== 12 || ciphertext === undefined || rest.length > 0) return undefined;
   for (const key of keys) {
     if ((await keyId(key)) !== kid) continue;
     try {

@@ -15,8 +15,9 @@ export function parseRfc3339(text: string): number | undefined {
   const match = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)$/.exec(text);
   if (match === null) return undefined;
   const [, year, month, day, hour, minute, second, fraction = '', zone = 'Z'] = match;
-  const date = Date.UTC(Number(year), Number(month) - 1, Number(day));
-  const back = new Date(date);
+  // Not Date.UTC, which takes the years 0 to 99 for 1900 to 1999.
+  const back = new Date(0);
+  const date = back.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
   if (back.getUTCMonth() !== Number(month) - 1 || back.getUTCDate() !== Number(day)) return undefined;
   if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 60) return undefined;
   let offset = 0;

@@ -120,8 +120,8 @@ export class IdentityMailbox extends DurableObject<Env> {
     type: EventType,
     data: Record<string, unknown>,
     known: { id: EventId; occurred_at: number },
-  ): void {
-    this.#owned(call).emitEvent(type, data, known);
+  ): Promise<void> {
+    return this.#owned(call).emitEvent(type, data, known);
   }
 
   updateMessage(call: CallContext, id: MessageId, patch: MessagePatch): ReturnType<MailboxEngine['updateMessage']> {

@@ -60,7 +60,8 @@ function parseLocalPart(input: string): string | ParsedAddress {
   let local = lower;
   if (QUOTED.test(local)) {
     const content = local.slice(1, -1).replace(/\\(.)/g, '$1');
-    if (ATOM.test(content)) local = content;
+    // One spelling per address: without quotes where it can be, else with no more escapes than it needs.
+    local = ATOM.test(content) ? content : `"${content.replace(/["\\]/g, '\\$&')}"`;
   } else if (!ATOM.test(local)) {
     return invalid('has a local part that is not a dot-atom');
   }

@@ -22,11 +22,9 @@ const ENDINGS: Record<string, string> = {
  */
 export function cleanFilename(name: string, contentType: string): string {
   const last = name.split(/[/\\]/).at(-1) ?? '';
-  const cleaned = last
-    .replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, '')
-    .trim()
-    .replace(/^\.+(?=.)|\.+$/g, '')
-    .trim();
+  const cleaned = trimDotsEnd(
+    last.replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g, ''),
+  ).replace(/^[.\s]+/, '');
   if (cleaned !== '') return cleaned;
   const type = contentType.toLowerCase();
   return `attachment${Object.hasOwn(ENDINGS, type) ? ENDINGS[type] : ''}`;
@@ -45,5 +43,12 @@ export function boundFilename(name: string): string {
     if (bytes > max) break;
     stem += char;
   }
-  return stem.trimEnd() + ending;
+  return trimDotsEnd(stem) + ending;
+}
+
+/** Text without the dots and blanks at its end, however they are mixed. */
+function trimDotsEnd(text: string): string {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === '.' || text[end - 1]?.trim() === '')) end--;
+  return text.slice(0, end);
 }

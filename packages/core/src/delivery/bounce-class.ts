@@ -6,7 +6,7 @@ import type { AbuseOutcome, DeliveryKind, SuppressionReason } from './events.ts'
  */
 export type BounceClass = 'address' | 'mailbox_full' | 'system' | 'transient' | 'unspecified';
 
-/** Reads the enhanced code first, then the reply code; a 5xx without usable detail counts as the address. */
+/** Reads the enhanced code first, else the reply code; a permanent one without usable detail counts as the address. */
 export function bounceClass(enhancedCode: string | null, smtpCode: string | null): BounceClass {
   const match = /^([245])\.(\d{1,3})\.(\d{1,3})$/.exec(enhancedCode ?? '');
   if (match !== null) {
@@ -14,8 +14,7 @@ export function bounceClass(enhancedCode: string | null, smtpCode: string | null
     if (subject === '2' && detail === '2') return 'mailbox_full';
     if (severity === '4') return 'transient';
     if (severity === '5') {
-      if (subject === '1' || (subject === '2' && detail === '1')) return 'address';
-      if (subject === '3' || subject === '4' || subject === '7') return 'system';
+      return subject === '3' || subject === '4' || subject === '7' ? 'system' : 'address';
     }
   }
   if (smtpCode?.startsWith('4')) return 'transient';

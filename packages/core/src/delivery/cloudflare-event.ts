@@ -1,5 +1,6 @@
 import { parseAddress } from '../address/address.ts';
 import { LIMITS } from '../limits.ts';
+import { cutUnits } from '../message/text.ts';
 import { parseRfc3339 } from '../time.ts';
 import { judgeBounce, judgeOther } from './bounce-class.ts';
 import type { DeliveryEvent, DeliveryKind } from './events.ts';
@@ -50,6 +51,7 @@ export function cloudflareEvent(body: unknown): CloudflareParse {
       : { hard: false, outcome: null, suppress: null, ...judgeOther(kind) };
   const rejection = tree(payload['rejection']);
   const reason = text(bounce['reason']) ?? text(tree(payload['failure'])['reason']) ?? text(rejection['reason']);
+  const response = text(delivery['smtpResponse']) ?? reason;
   const event: DeliveryEvent = {
     source: 'cloudflare',
     event_id: eventId,
@@ -61,7 +63,7 @@ export function cloudflareEvent(body: unknown): CloudflareParse {
     ...judged,
     smtp_code: smtpCode,
     enhanced_code: enhancedCode,
-    smtp_response: (text(delivery['smtpResponse']) ?? reason)?.slice(0, LIMITS.smtp_response_chars_max) ?? null,
+    smtp_response: response === null ? null : cutUnits(response, LIMITS.smtp_response_chars_max),
     occurred_at: occurredAt,
   };
   if (kind === 'rejected' && saysSuppressed(rejection)) event.suppress = 'provider';

@@ -1,4 +1,6 @@
 import type { Address } from '../address/address.ts';
+import { LIMITS } from '../limits.ts';
+import { cutUnits } from '../message/text.ts';
 import { backoffMs, isBackoffOver } from '../transport/backoff.ts';
 import type { RecipientRefusal, RetryClass, TransportResult } from '../transport/types.ts';
 import type { DeliveryStatus, StatusReason } from './status.ts';
@@ -23,6 +25,8 @@ export interface OutcomePlan {
   reason: StatusReason | null;
   /** Detail of a rejection, from the provider. */
   detail: string | null;
+  /** Whether a transport took the message for anyone. */
+  accepted: boolean;
   provider_message_id: string | null;
   rfc_message_id: string | null;
   /** Whether the outcome of the call is unknown, so that the whole message becomes uncertain. */
@@ -48,6 +52,7 @@ export function planOutcome(result: TransportResult, facts: OutcomeFacts): Outco
     retry: null,
     reason: null,
     detail: null,
+    accepted: false,
     provider_message_id: null,
     rfc_message_id: null,
     unknown: false,
@@ -60,6 +65,7 @@ export function planOutcome(result: TransportResult, facts: OutcomeFacts): Outco
       const plan: OutcomePlan = {
         ...base,
         changes: [...taken.map((address) => change(address, 'submitted')), ...rejectedChanges(facts.queued, refused)],
+        accepted: true,
         provider_message_id: result.provider_message_id,
         rfc_message_id: result.rfc_message_id,
       };
@@ -136,7 +142,7 @@ function rejectedChanges(queued: Address[], refused: Map<Address, RecipientRefus
     const refusal = refused.get(address);
     if (refusal === undefined) return [];
     const { smtp_code, enhanced_code, detail } = refusal;
-    return [{ address, status: 'rejected' as const, smtp_code, enhanced_code, smtp_response: detail }];
+    return [{ address, status: 'rejected' as const, smtp_code, enhanced_code, smtp_response: bounded(detail) }];
   });
 }
 
@@ -147,7 +153,11 @@ function change(
   text: string | null = null,
 ): DeliveryChange {
   const smtp = code !== null && /^[245]\d\d$/.test(code) ? code : null;
-  return { address, status, smtp_code: smtp, enhanced_code: null, smtp_response: text };
+  return { address, status, smtp_code: smtp, enhanced_code: null, smtp_response: text === null ? null : bounded(text) };
+}
+
+function bounded(text: string): string {
+  return cutUnits(text, LIMITS.smtp_response_chars_max);
 }
 
 function joinDetail(code: string, detail: string): string {

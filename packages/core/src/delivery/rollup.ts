@@ -1,13 +1,23 @@
-import type { DeliveryStatus, OutboundStatus } from './status.ts';
+import { type DeliveryStatus, isTerminal, type OutboundStatus } from './status.ts';
+
+/** The only changes of a status that counts as ended: the late bounce and the complaint. */
+const AFTER_THE_END: Partial<Record<OutboundStatus, readonly OutboundStatus[]>> = {
+  delivered: ['bounced', 'complained'],
+  bounced: ['complained'],
+};
 
 /**
  * The message's status from those of its recipients.
  *
- * @param current the message's status before; it decides only between `uncertain` and `submitted` while deliveries
- *   are open, and a `canceled` message stays canceled (its deliveries keep `queued`)
+ * @param current the message's status before. It tells `uncertain` from `submitted` while deliveries are open, and one
+ *   that has ended changes only by a late bounce or a complaint (a canceled message's deliveries keep `queued`).
  */
 export function rollUp(current: OutboundStatus, deliveries: readonly DeliveryStatus[]): OutboundStatus {
-  if (current === 'canceled') return 'canceled';
+  const next = ofDeliveries(current, deliveries);
+  return isTerminal(current) && AFTER_THE_END[current]?.includes(next) !== true ? current : next;
+}
+
+function ofDeliveries(current: OutboundStatus, deliveries: readonly DeliveryStatus[]): OutboundStatus {
   const left = deliveries.filter((status) => status !== 'suppressed');
   const has = (...statuses: DeliveryStatus[]): boolean => left.some((status) => statuses.includes(status));
   if (left.length === 0) return 'suppressed';

@@ -8,13 +8,21 @@ export function cutUtf8(text: string, maxBytes: number): { text: string; cut: bo
   const bytes = new TextEncoder().encode(text);
   let end = maxBytes;
   while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end--;
-  return { text: new TextDecoder().decode(bytes.subarray(0, end)), cut: true };
+  // A byte order mark at the start is part of the text; the decoder would drop it.
+  const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true });
+  return { text: decoder.decode(bytes.subarray(0, end)), cut: true };
+}
+
+/** Text cut to a number of UTF-16 units, never inside a surrogate pair. */
+export function cutUnits(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max);
 }
 
 /** First characters of a text on one line, for lists. */
 export function snippetOf(text: string): string {
-  const start = text
-    .slice(0, LIMITS.snippet_chars_max * 8)
+  const start = cutUnits(text.trimStart(), LIMITS.snippet_chars_max * 8)
     .replace(/\s+/gu, ' ')
     .trim();
   return Array.from(start).slice(0, LIMITS.snippet_chars_max).join('').trim();

@@ -25,7 +25,8 @@ function isAllowedX(name: string): boolean {
 
 /**
  * The caller's headers in the order given, canonical names for the named ones. A name that callers may not set is
- * `header_not_allowed`; a bad value, or a second spelling of one name, is `invalid_request`.
+ * `header_not_allowed`, one that is too long included; a bad value, or a second spelling of one name, is
+ * `invalid_request`.
  */
 export function checkCustomHeaders(input: Record<string, string>): Result<Header[]> {
   const headers: Header[] = [];
@@ -39,9 +40,13 @@ export function checkCustomHeaders(input: Record<string, string>): Result<Header
       refused.push({ path, message: 'is not a header that callers may set' });
       continue;
     }
+    if (name.length > LIMITS.header_name_bytes_max) {
+      refused.push({ path, message: `has a name over ${LIMITS.header_name_bytes_max} bytes` });
+      continue;
+    }
     if (seen.has(name.toLowerCase())) errors.push({ path, message: 'is given twice in different spellings' });
     seen.add(name.toLowerCase());
-    const fault = valueFault(name, value, named?.values);
+    const fault = valueFault(value, named?.values);
     if (fault !== null) errors.push({ path, message: fault });
     headers.push({ name: named?.name ?? name, value: named?.values === undefined ? value : value.toLowerCase() });
   }
@@ -53,8 +58,7 @@ export function checkCustomHeaders(input: Record<string, string>): Result<Header
   return errors.length > 0 ? invalidRequest(...errors) : ok(headers);
 }
 
-function valueFault(name: string, value: string, allowed: readonly string[] | undefined): string | null {
-  if (name.length > LIMITS.header_name_bytes_max) return `has a name over ${LIMITS.header_name_bytes_max} bytes`;
+function valueFault(value: string, allowed: readonly string[] | undefined): string | null {
   if (value.trim() === '') return 'is empty';
   if (hasControlCharacter(value) || hasLoneSurrogate(value)) return 'contains a control character or broken text';
   if (utf8Length(value) > LIMITS.header_value_bytes_max) return `is over ${LIMITS.header_value_bytes_max} bytes`;

@@ -1,4 +1,4 @@
-import { type Address, type Mailbox, parseAddress } from '../address/address.ts';
+import { type Address, type Mailbox, parseAddress, withoutDetail } from '../address/address.ts';
 import { hasControlCharacter, hasLoneSurrogate } from '../address/names.ts';
 import type { RecipientInput } from '../message/request.ts';
 import { type FieldError, invalidRequest, ok, type Result, refuse } from '../result.ts';
@@ -67,8 +67,9 @@ function fromTarget(context: SendContext): Result<PlannedRecipient[]> {
   }
   const plan = (field: RecipientField) => (mailbox: Mailbox) => ({ ...mailbox, field, filtered: null });
   let planned = [...to.map(plan('to')), ...cc.map(plan('cc'))];
-  // Reply-all never writes to this identity itself, under any of its addresses, past or present.
-  if (operation === 'reply_all') planned = planned.filter(({ address }) => !own.has(address));
+  // Reply-all never writes to this identity itself, under any of its addresses, past or present. An answer to our mail
+  // names the address with the thread's token behind a plus.
+  if (operation === 'reply_all') planned = planned.filter(({ address }) => !own.has(withoutDetail(address)));
   return atLeastOne(dropDuplicates(planned));
 }
 

@@ -15,9 +15,9 @@ function formatFor(zone: string): Intl.DateTimeFormat {
   return format;
 }
 
-/** Whether the runtime knows this IANA zone name. */
+/** Whether the runtime knows this IANA zone name. A bare offset such as `+0200` is no name. */
 export function isTimeZone(zone: string): boolean {
-  if (!/^[A-Za-z0-9_+\-/]{1,64}$/.test(zone)) return false;
+  if (!/^[A-Za-z][A-Za-z0-9_+\-/]{0,63}$/.test(zone)) return false;
   try {
     formatFor(zone);
     return true;

@@ -1,3 +1,5 @@
+import { utf8Length } from '../hash.ts';
+
 const BYTES_MAX = 998;
 
 /**
@@ -5,13 +7,14 @@ const BYTES_MAX = 998;
  * in lower case. An id without `@` is kept as it is. `undefined` for what cannot be an id.
  */
 export function normalizeMessageId(token: string): string | undefined {
-  const open = token.indexOf('<');
-  const close = open < 0 ? -1 : token.indexOf('>', open + 1);
-  let id = close < 0 ? token : token.slice(open + 1, close);
-  id = id.replace(/\([^()]*\)/g, '').replace(/[\s<>]/g, '');
-  if (id === '' || id.length > BYTES_MAX || /[\x00-\x1f\x7f]/.test(id)) return undefined;
-  const at = id.lastIndexOf('@');
-  return at < 0 ? id : id.slice(0, at + 1) + id.slice(at + 1).toLowerCase();
+  const text = withoutComments(token);
+  const open = text.indexOf('<');
+  const close = open < 0 ? -1 : text.indexOf('>', open + 1);
+  const bare = (close < 0 ? text : text.slice(open + 1, close)).replace(/[\s<>]/g, '');
+  if (bare === '' || /[\x00-\x1f\x7f]/.test(bare)) return undefined;
+  const at = bare.lastIndexOf('@');
+  const id = at < 0 ? bare : bare.slice(0, at + 1) + bare.slice(at + 1).toLowerCase();
+  return utf8Length(id) > BYTES_MAX ? undefined : id;
 }
 
 /** All ids of an In-Reply-To or References header, in order; ids run together without a blank come apart too. */

@@ -21,8 +21,10 @@ const PREFIXES = [
   'odp',
   'pd',
   'ynt',
-  'i̇lt',
   'ilt',
+  // No case folding makes the Turkish capital I one of these two.
+  'i̇lt',
+  'İlt',
   'atb',
   'πληρ',
   'σχετ',
@@ -45,16 +47,18 @@ const LIST_TAG = /^\[[^\]]{1,40}\]\s*/u;
 export const EMPTY_SUBJECT = '(no subject)';
 
 /**
- * A subject without reply and forward prefixes: control characters become blanks, white space collapses, up to ten
- * prefixes go; a list tag at the start stays and prefixes behind it go. Empty becomes `(no subject)`.
+ * A subject without reply and forward prefixes: control characters become blanks, white space collapses, the prefixes
+ * go; a list tag at the start stays and prefixes behind it go. Empty becomes `(no subject)`.
+ *
+ * All prefixes go, however many: with a bound on them, normalising the result again would change it.
  */
 export function normalizeSubject(subject: string): string {
   let rest = subject
-    .replace(/[\x00-\x1f\x7f]/g, ' ')
+    .replace(/[\x00-\x1f\x7f-\x9f]/g, ' ')
     .replace(/\s+/gu, ' ')
     .trim();
   let tag = '';
-  for (let round = 0; round < 10; round++) {
+  for (;;) {
     const prefix = PREFIX.exec(rest);
     if (prefix !== null) {
       rest = rest.slice(prefix[0].length).trim();

@@ -66,7 +66,8 @@ export type UncertainReason = 'transport_timeout' | 'transport_connection_lost';
 export type TransportResult =
   | {
       kind: 'accepted';
-      provider_message_id: string;
+      /** Null when the provider gave none; the acceptance counts all the same. */
+      provider_message_id: string | null;
       rfc_message_id: string | null;
       /** Recipients refused for good while the others were accepted (SMTP 5xx to RCPT TO). */
       refused: RecipientRefusal[];

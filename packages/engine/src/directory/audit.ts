@@ -1,5 +1,5 @@
 import type { Id, TenantId } from '@pmail/core/ids.ts';
-import { type Statement, statement } from '../sql.ts';
+import { type Db, queryAll, type Statement, statement } from '../sql.ts';
 
 export interface AuditEntry {
   id: Id<'aud'>;
@@ -34,4 +34,19 @@ export function auditStatement(entry: AuditEntry, onlyIf?: Statement): Statement
     entry.at,
     ...(onlyIf?.bindings ?? []),
   );
+}
+
+/** Details of those entries that stand in the log, by id. */
+export async function readAuditDetails(
+  db: Db,
+  ids: AuditEntry['id'][],
+): Promise<Map<AuditEntry['id'], AuditEntry['details']>> {
+  const rows = await queryAll<{ id: AuditEntry['id']; details_json: string | null }>(
+    db,
+    'SELECT id, details_json FROM audit_log WHERE id IN (SELECT value FROM json_each(?))',
+    JSON.stringify(ids),
+  );
+  const details = (text: string | null): AuditEntry['details'] =>
+    text === null ? null : (JSON.parse(text) as Record<string, unknown>);
+  return new Map(rows.map((row) => [row.id, details(row.details_json)]));
 }

@@ -1,5 +1,6 @@
 import type { IdentityId, KeyId, TenantId } from '@pmail/core/ids.ts';
 import { type Db, queryAll, queryFirst, type Statement, statement } from '../sql.ts';
+import { type AuditEntry, auditStatement } from './audit.ts';
 
 /** A row of api_keys, and with `lookUpKey` the state of its tenant. */
 export interface KeyRow {
@@ -31,11 +32,12 @@ export function keyStatement(lookup: string): Statement {
   );
 }
 
-export function insertKeyStatement(row: KeyRow): Statement {
+/** @param onlyIf a condition (the text after WHERE) under which the key is added */
+export function insertKeyStatement(row: KeyRow, onlyIf?: Statement): Statement {
   return statement(
     `INSERT INTO api_keys (id, lookup, hash, name, level, tenant_id, identity_id, mode, permissions_json,
        created_by_key_id, expires_at, created_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? WHERE ${onlyIf?.sql ?? '1'}`,
     row.id,
     row.lookup,
     row.hash,
@@ -48,6 +50,7 @@ export function insertKeyStatement(row: KeyRow): Statement {
     row.created_by_key_id,
     row.expires_at,
     row.created_at,
+    ...(onlyIf?.bindings ?? []),
   );
 }
 
@@ -65,7 +68,7 @@ export function findKey(db: Db, id: KeyId): Promise<KeyRow | undefined> {
   return queryFirst<KeyRow>(db, 'SELECT * FROM api_keys WHERE id = ?', id);
 }
 
-/** Keys within reach of a scope, newest first. Null stands for any. */
+/** Keys within reach of a scope, newest first. Null stands for any; those of the system identity are in nobody's tenant. */
 export function listKeys(
   db: Db,
   scope: { tenant_id: TenantId | null; identity_id: IdentityId | null },
@@ -75,8 +78,9 @@ export function listKeys(
   return queryAll<KeyRow>(
     db,
     `SELECT * FROM api_keys
-     WHERE (?1 IS NULL OR tenant_id = ?1) AND (?2 IS NULL OR identity_id = ?2)
-       AND (?3 IS NULL OR (created_at, id) < (?3, ?4))
+     WHERE (?1 IS NULL OR (tenant_id = ?1
+         AND (identity_id IS NULL OR identity_id NOT IN (SELECT id FROM identities WHERE is_system = 1))))
+       AND (?2 IS NULL OR identity_id = ?2) AND (?3 IS NULL OR (created_at, id) < (?3, ?4))
      ORDER BY created_at DESC, id DESC LIMIT ?5`,
     scope.tenant_id,
     scope.identity_id,
@@ -86,28 +90,52 @@ export function listKeys(
   );
 }
 
-/** Keys of a tenant that still work. */
-export async function countActiveKeys(db: Db, tenant: TenantId, now: number): Promise<number> {
-  const row = await queryFirst<{ n: number }>(
-    db,
-    'SELECT COUNT(*) AS n FROM api_keys WHERE tenant_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)',
-    tenant,
-    now,
+/**
+ * Adds a key unless its tenant has `max` keys that still work; the count is taken in the same transaction.
+ *
+ * @returns whether it was added
+ */
+export async function addKey(db: Db, row: KeyRow, max: number, audit: AuditEntry): Promise<boolean> {
+  const room = statement(
+    `(SELECT COUNT(*) FROM api_keys
+      WHERE tenant_id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)) < ?`,
+    row.tenant_id,
+    row.created_at,
+    max,
   );
-  return row?.n ?? 0;
+  const added = statement('EXISTS (SELECT 1 FROM api_keys WHERE id = ?)', row.id);
+  const results = await db.batch([
+    insertKeyStatement(row, room),
+    auditStatement(audit, added),
+    statement('SELECT 1 FROM api_keys WHERE id = ?', row.id),
+  ]);
+  return results.at(-1)?.length === 1;
 }
 
-export function revokeKeyStatement(id: KeyId, now: number): Statement {
-  return statement('UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?', now, id);
+/** Ends a key at once. One that has ended stays as it is, and its end is recorded once. */
+export async function revokeKey(db: Db, id: KeyId, now: number, audit: AuditEntry): Promise<void> {
+  await db.batch([
+    auditStatement(audit, statement('EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)', id)),
+    statement('UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ?) WHERE id = ?', now, id),
+  ]);
 }
 
 /** Replaces the secret; the one before keeps working until `overlapUntil` (Unix ms), or not at all with null. */
-export function rotateKeyStatement(id: KeyId, hash: string, overlapUntil: number | null): Statement {
-  return statement(
-    `UPDATE api_keys SET prev_hash = CASE WHEN ?1 IS NULL THEN NULL ELSE hash END, prev_expires_at = ?1, hash = ?2
-     WHERE id = ?3`,
-    overlapUntil,
-    hash,
-    id,
-  );
+export async function rotateKey(
+  db: Db,
+  id: KeyId,
+  hash: string,
+  overlapUntil: number | null,
+  audit: AuditEntry,
+): Promise<void> {
+  await db.batch([
+    statement(
+      `UPDATE api_keys SET prev_hash = CASE WHEN ?1 IS NULL THEN NULL ELSE hash END, prev_expires_at = ?1, hash = ?2
+       WHERE id = ?3`,
+      overlapUntil,
+      hash,
+      id,
+    ),
+    auditStatement(audit),
+  ]);
 }

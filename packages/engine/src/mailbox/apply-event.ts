@@ -8,9 +8,11 @@ import { emit } from './events.ts';
 import { endFollowups, followupOrdinal } from './followups.ts';
 import { emitFailed, emitRejected } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
+import { findByProviderId, recordAcceptance } from './provider-ids.ts';
 import { payQuota } from './quota-tasks.ts';
 import { reconcile } from './reconcile.ts';
 import { type DeliveryRow, type MessageRow, parseJson } from './rows.ts';
+import { oweAcceptance } from './settle-uncertain.ts';
 import type { MailboxWorld } from './world.ts';
 
 export type EventAnswer =
@@ -29,14 +31,15 @@ type DeliveryRowWithIds = DeliveryRow & { provider_event_ids_json: string };
 /** Applies a provider's report to the delivery it is about. One transaction; a repeat changes nothing. */
 export async function applyEvent(world: MailboxWorld, event: DeliveryEvent): Promise<EventAnswer> {
   const answer = world.sql.transaction(() => apply(world, event));
-  // A reconciled send has become an accepted one, which the quota counts.
-  if (answer.kind === 'reconciled') await payQuota(world);
+  // An uncertain recipient that has become an accepted one is owed to the quota.
+  if (answer.kind === 'applied' || answer.kind === 'reconciled') await payQuota(world);
   return answer;
 }
 
 function apply(world: MailboxWorld, event: DeliveryEvent): EventAnswer {
   const { sql } = world;
-  let row = findByProviderId(world, event.provider_message_id);
+  const { provider_message_id: providerId, recipient } = event;
+  let row = providerId === null ? undefined : findByProviderId(sql, providerId, recipient);
   let reconciled = false;
   if (row === undefined) {
     const candidate = reconcile(world, event);
@@ -65,6 +68,11 @@ function apply(world: MailboxWorld, event: DeliveryEvent): EventAnswer {
   );
   if (step === 'ignored') return { kind: 'ignored', ...effects };
   writeDelivery(world, row, event, step === 'details' ? delivery.status : step.to);
+  // The provider reports about it, so it had taken it; nothing was counted while that was not known.
+  if (delivery.status === 'uncertain' && event.kind !== 'rejected') {
+    oweAcceptance(world, row, [delivery.position]);
+    recordAcceptance(sql, row, null, null);
+  }
   world.mark('event.in_transaction');
   const status = updateMessage(world, row);
   if (reconciled) emit(world, 'message.reconciled', { message_id: row.id, status });
@@ -74,14 +82,6 @@ function apply(world: MailboxWorld, event: DeliveryEvent): EventAnswer {
     emitRollUp(world, row, status, event);
   }
   return { kind: reconciled ? 'reconciled' : 'applied', ...effects };
-}
-
-function findByProviderId(world: MailboxWorld, id: string | null): MessageRow | undefined {
-  if (id === null) return undefined;
-  return world.sql.first<MessageRow>(
-    "SELECT * FROM messages WHERE direction = 'outbound' AND provider_message_id = ? ORDER BY rowid DESC LIMIT 1",
-    id,
-  );
 }
 
 function writeDelivery(world: MailboxWorld, row: MessageRow, event: DeliveryEvent, status: DeliveryStatus): void {

@@ -7,7 +7,7 @@ import type { Provider } from '@pmail/core/transport/types.ts';
 import { setDeadlineNoLater } from '../alarms.ts';
 import { findAttempt, startAttempt } from './attempts.ts';
 import { expireClaim } from './claim-expiry.ts';
-import { readClaim, writeClaim } from './claims.ts';
+import { isWaiting, readClaim, writeClaim } from './claims.ts';
 import { applyOutcome, deferUnsent, SETTLE_DECIDED } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
 import { type DeliveryRow, type MessageRow, parseJson } from './rows.ts';
@@ -64,7 +64,7 @@ function begin(world: MailboxWorld, request: BeginRequest): BeginAnswer {
   const { sql } = world;
   const now = world.now();
   const row = findMessage(sql, request.message_id);
-  if (row === undefined || row.direction !== 'outbound' || row.status !== 'queued') return { kind: 'not_queued' };
+  if (row === undefined || !isWaiting(sql, row.id)) return { kind: 'not_queued' };
   const claim = readClaim(sql, row.id);
   if (claim !== undefined) {
     if (claim.token === request.claim_token) {
@@ -132,6 +132,7 @@ function endedPlan(
     retry: null,
     reason: decision.reason,
     detail: null,
+    accepted: false,
     provider_message_id: null,
     rfc_message_id: null,
     unknown: false,

@@ -2,7 +2,7 @@ import type { MessageId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { type Refusal, refuse } from '@pmail/core/result.ts';
 import { readMeta, writeMeta } from '../meta.ts';
-import { forgetSend, readClaim } from './claims.ts';
+import { forgetSend, isWaiting, readClaim } from './claims.ts';
 import { emit } from './events.ts';
 import { deferUnsent } from './leave-queue.ts';
 import { findMessage, partsOf, readDeliveries } from './messages.ts';
@@ -64,7 +64,7 @@ export async function stopSend(world: MailboxWorld, messageId: MessageId, reason
     const row = findMessage(world.sql, messageId);
     // Answered again as the first time, so that a caller that died before its audit row can still write it.
     if (readMeta(world.sql, `stopped:${messageId}`) !== undefined) return { kind: 'canceled' };
-    if (row === undefined || row.status !== 'queued' || readClaim(world.sql, messageId) !== undefined) {
+    if (row === undefined || !isWaiting(world.sql, messageId) || readClaim(world.sql, messageId) !== undefined) {
       return { kind: 'nothing' };
     }
     if (isCancelable(world, row)) {

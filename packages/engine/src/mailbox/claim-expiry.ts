@@ -37,7 +37,7 @@ export function expireClaims(world: MailboxWorld): void {
     sql.transaction(() => {
       const row = findMessage(sql, message);
       const standing = readClaim(sql, message);
-      if (row?.status === 'queued' && standing?.token === claim.token) expireClaim(world, row, standing);
+      if (row !== undefined && standing?.token === claim.token) expireClaim(world, row, standing);
     });
   }
   sql.transaction(() => {

@@ -3,6 +3,14 @@ import { deleteMeta, metaWithPrefix, readMeta, writeMeta } from '../meta.ts';
 import type { Sql } from '../sql.ts';
 import { parseJson } from './rows.ts';
 
+/**
+ * Whether a message waits for a transport. Its `dispatch:` row says so and not its status: a message that a relay took
+ * for some recipients goes on waiting for the others, even when one of the first has already complained.
+ */
+export function isWaiting(sql: Sql, message: MessageId): boolean {
+  return readMeta(sql, `dispatch:${message}`) !== undefined;
+}
+
 /** The right to make one transport call. At most one claim stands per message, and a token is used once. */
 export interface Claim {
   token: string;

@@ -1,8 +1,7 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import { setDeadline } from '../alarms.ts';
-import { deleteMeta, metaWithPrefix, writeMeta } from '../meta.ts';
-import { readClaim } from './claims.ts';
-import { findMessage } from './messages.ts';
+import { metaWithPrefix, writeMeta } from '../meta.ts';
+import { isWaiting, readClaim } from './claims.ts';
 import type { MailboxWorld } from './world.ts';
 
 /**
@@ -15,10 +14,6 @@ export async function dispatchQueued(world: MailboxWorld): Promise<void> {
   for (const { k, v } of metaWithPrefix(sql, 'dispatch:')) {
     const message = k.slice('dispatch:'.length) as MessageId;
     if (Number(v) + after > world.now() || readClaim(sql, message) !== undefined) continue;
-    if (findMessage(sql, message)?.status !== 'queued') {
-      deleteMeta(sql, k);
-      continue;
-    }
     world.mark('dispatch.before_send');
     await world.outbound.send({
       v: 1,
@@ -30,7 +25,7 @@ export async function dispatchQueued(world: MailboxWorld): Promise<void> {
     world.mark('dispatch.after_send');
     // It may have left the queue meanwhile, and its row with it.
     sql.transaction(() => {
-      if (findMessage(sql, message)?.status === 'queued') writeMeta(sql, k, String(world.now()));
+      if (isWaiting(sql, message)) writeMeta(sql, k, String(world.now()));
     });
   }
   armDispatch(world);

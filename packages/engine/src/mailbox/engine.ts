@@ -11,6 +11,7 @@ import { applyEvent, type EventAnswer } from './apply-event.ts';
 import type { AttemptRow } from './attempts.ts';
 import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-transport.ts';
 import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
+import { isWaiting } from './claims.ts';
 import { expireClaims } from './claim-expiry.ts';
 import { dispatchQueued } from './dispatch.ts';
 import { type DryRunAnswer, dryRun } from './dry-run.ts';
@@ -29,7 +30,7 @@ import { MAILBOX_MIGRATIONS } from './schema.ts';
 import { submit } from './submit.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { type MessagePatch, updateMessage } from './update.ts';
-import { clearWhenIdle, hasWork } from './work.ts';
+import { clearWhenIdle, hasWork, withEntry } from './work.ts';
 import type { MailboxPorts, MailboxWorld } from './world.ts';
 
 /** Wait before an alarm purpose that threw is tried again. */
@@ -48,7 +49,7 @@ export class MailboxEngine {
       tenant_id: readMeta(ports.sql, 'tenant_id'),
       identity_id: readMeta(ports.sql, 'identity_id'),
     } as Owner;
-    this.#world = { ...ports, owner, alarms: { armed: undefined }, inFlight: new Set() };
+    this.#world = { ...ports, owner, alarms: { armed: undefined }, inFlight: new Set(), running: { count: 0 } };
     rearm(this.#world);
   }
 
@@ -92,29 +93,32 @@ export class MailboxEngine {
   }
 
   applyEvent(event: DeliveryEvent): Promise<EventAnswer> {
-    return applyEvent(this.#enter(), event);
+    return this.#withEntry((world) => applyEvent(world, event));
   }
 
   ingest(request: IngestRequest): Promise<IngestAnswer> {
-    return ingest(this.#enter(), request);
+    return this.#withEntry((world) => ingest(world, request));
   }
 
   cancel(id: MessageId): Promise<CancelAnswer> {
-    return cancel(this.#enter(), id);
+    return this.#withEntry((world) => cancel(world, id));
   }
 
   stopSend(id: MessageId, reason: string): Promise<StopAnswer> {
-    return stopSend(this.#enter(), id, reason);
+    return this.#withEntry((world) => stopSend(world, id, reason));
   }
 
   resolve(id: MessageId, outcome: 'sent' | 'not_sent'): Promise<ResolveAnswer> {
-    return resolve(this.#enter(), id, outcome);
+    return this.#withEntry((world) => resolve(world, id, outcome));
   }
 
   /** Emits an event whose cause lies outside the mailbox; the same id is emitted once. */
-  emitEvent(type: EventType, data: Record<string, unknown>, known: { id: EventId; occurred_at: number }): void {
-    const world = this.#enter();
-    world.sql.transaction(() => emit(world, type, data, known));
+  emitEvent(
+    type: EventType,
+    data: Record<string, unknown>,
+    known: { id: EventId; occurred_at: number },
+  ): Promise<void> {
+    return this.#withEntry((world) => world.sql.transaction(() => emit(world, type, data, known)));
   }
 
   updateMessage(id: MessageId, patch: MessagePatch): ReturnType<typeof updateMessage> {
@@ -162,7 +166,7 @@ export class MailboxEngine {
   sendState(id: MessageId): SendState {
     const row = findMessage(this.#enter().sql, id);
     if (row === undefined) return 'unknown';
-    return row.status === 'queued' ? 'open' : 'ended';
+    return isWaiting(this.#world.sql, id) ? 'open' : 'ended';
   }
 
   /** A poke of the cron: entering has put a lost alarm back; an entry without work is taken out of the registry. */
@@ -212,6 +216,11 @@ export class MailboxEngine {
         // Left by a newer version of this code that was rolled back.
         return setDeadline(world, purpose, null);
     }
+  }
+
+  #withEntry<T>(run: (world: MailboxWorld) => Promise<T> | T): Promise<T> {
+    const world = this.#enter();
+    return withEntry(world, () => run(world));
   }
 
   #enter(): MailboxWorld {

@@ -1,12 +1,13 @@
 import { type DeliveryChange, type OutcomePlan, planDeferral } from '@pmail/core/delivery/outcome.ts';
 import { rollUp } from '@pmail/core/delivery/rollup.ts';
-import type { OutboundStatus } from '@pmail/core/delivery/status.ts';
+import { isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadlineNoLater } from '../alarms.ts';
 import { deleteMeta, writeMeta } from '../meta.ts';
 import { forgetSend, readBackoff } from './claims.ts';
 import { emit } from './events.ts';
 import { findMessage, partsOf, readDeliveries } from './messages.ts';
+import { recordAcceptance } from './provider-ids.ts';
 import { oweQuota } from './quota-tasks.ts';
 import { type DeliveryRow, type MessageRow, messageSummary, parseJson } from './rows.ts';
 import { releaseLock } from './threads.ts';
@@ -32,19 +33,12 @@ export function applyOutcome(
   const { sql } = world;
   const now = world.now();
   for (const change of plan.changes) writeChange(world, row, change, now);
-  const firstAcceptance = plan.provider_message_id !== null && row.provider_message_id === null;
-  if (plan.provider_message_id !== null) {
-    sql.run(
-      'UPDATE messages SET provider_message_id = ?, rfc_message_id = COALESCE(?, rfc_message_id) WHERE rowid = ?',
-      plan.provider_message_id,
-      plan.rfc_message_id,
-      row.rowid,
-    );
-  }
+  const firstAcceptance = plan.accepted && row.accepted === 0;
+  if (plan.accepted) recordAcceptance(sql, row, plan.provider_message_id, plan.rfc_message_id);
   const accepted = plan.changes.filter(({ status }) => status === 'submitted').length;
   const keep = plan.retry === null ? 0 : queuedOf(readDeliveries(sql, row.rowid)).length;
   // With units kept, the settlement moves the hold's end itself; nothing to settle on a plain back-off.
-  if (plan.retry === null || plan.provider_message_id !== null) {
+  if (plan.retry === null || plan.accepted) {
     oweQuota(world, {
       op: 'settle',
       ref: row.id,
@@ -57,7 +51,7 @@ export function applyOutcome(
     });
   }
   if (plan.retry !== null) {
-    putOff(world, row, plan.retry, plan.provider_message_id === null);
+    putOff(world, row, plan.retry, !plan.accepted);
     return plan.retry.delay_ms;
   }
   leave(world, row, plan);
@@ -101,19 +95,22 @@ function putOff(world: MailboxWorld, row: MessageRow, retry: { n: number; at: nu
 function leave(world: MailboxWorld, row: MessageRow, plan: OutcomePlan): void {
   const { sql } = world;
   const deliveries = readDeliveries(sql, row.rowid);
-  const status: OutboundStatus = plan.unknown
-    ? 'uncertain'
-    : rollUp(
-        'queued',
-        deliveries.map((entry) => entry.status),
-      );
+  const current = row.status as OutboundStatus;
+  const rolled = rollUp(
+    current,
+    deliveries.map((entry) => entry.status),
+  );
+  const status = plan.unknown && !isTerminal(current) ? 'uncertain' : rolled;
   forgetSend(sql, row.id);
   releaseLock(sql, row.thread_seq, row.id);
-  const reason = status === 'rejected' || status === 'failed' || status === 'uncertain' ? plan.reason : null;
-  sql.run('UPDATE messages SET status = ?, status_reason = ? WHERE rowid = ?', status, reason, row.rowid);
+  if (status !== current) {
+    const reason = status === 'rejected' || status === 'failed' || status === 'uncertain' ? plan.reason : null;
+    sql.run('UPDATE messages SET status = ?, status_reason = ? WHERE rowid = ?', status, reason, row.rowid);
+  }
   const after = findMessage(sql, row.id);
   if (after === undefined) throw new Error('message vanished');
-  if (after.provider_message_id !== null) emitSent(world, after);
+  if (after.accepted === 1) emitSent(world, after);
+  if (status === current) return;
   if (status === 'rejected') emitRejected(world, after, plan.detail);
   else if (status === 'failed') emitFailed(world, after);
   else if (status === 'uncertain') {
@@ -163,7 +160,10 @@ export function deferUnsent(world: MailboxWorld, row: MessageRow, detail: string
   return applyOutcome(world, row, plan, SETTLE_DEFERRAL_END);
 }
 
-/** Ordinals of settlements that belong to no attempt. A message has at most one of each. */
+/**
+ * Ordinals of settlements that belong to no attempt. A message has at most one of the first two; a recipient leaves
+ * `uncertain` at most once, so its position makes the last one unique.
+ */
 export const SETTLE_DEFERRAL_END = 1_000;
-export const SETTLE_UNCERTAIN = 1_001;
-export const SETTLE_DECIDED = 1_002;
+export const SETTLE_DECIDED = 1_001;
+export const SETTLE_UNCERTAIN = 2_000;

@@ -2,7 +2,6 @@ import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { findMessage } from './messages.ts';
 import { type MessageRow, parseJson } from './rows.ts';
-import { oweAcceptance } from './settle-uncertain.ts';
 import type { MailboxWorld } from './world.ts';
 
 export type Candidate = { kind: 'none' } | { kind: 'several' } | { kind: 'one'; row: MessageRow };
@@ -29,11 +28,6 @@ export function reconcile(world: MailboxWorld, event: DeliveryEvent): Candidate 
   const [row] = rows;
   if (row === undefined) return { kind: 'none' };
   if (rows.length > 1) return { kind: 'several' };
-  const uncertain = sql.first<{ n: number }>(
-    "SELECT COUNT(*) AS n FROM deliveries WHERE message_rowid = ? AND status = 'uncertain'",
-    row.rowid,
-  );
-  oweAcceptance(world, row, uncertain?.n ?? 0);
   const flags = parseJson<string[]>(row.flags_json);
   sql.run(
     'UPDATE messages SET provider_message_id = ?, flags_json = ? WHERE rowid = ?',

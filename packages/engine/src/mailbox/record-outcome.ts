@@ -7,8 +7,8 @@ import { scheduleFollowups } from './followups.ts';
 import { applyOutcome } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
 import { payQuota } from './quota-tasks.ts';
-import type { MessageRow } from './rows.ts';
-import { settleUncertain } from './settle-uncertain.ts';
+import { type MessageRow, parseJson } from './rows.ts';
+import { settleByProvider } from './settle-uncertain.ts';
 import type { MailboxWorld } from './world.ts';
 
 export interface OutcomeRequest {
@@ -41,7 +41,7 @@ function record(world: MailboxWorld, request: OutcomeRequest): OutcomeAnswer {
   }
   if (attempt.ended_at !== null) return repeated(world, row);
   const claim = readClaim(sql, row.id);
-  const current = row.status === 'queued' && claim?.token === request.claim_token;
+  const current = claim?.token === request.claim_token;
   endAttempt(sql, request.claim_token, request.result, world.now(), !current);
   if (!current) return late(world, row, attempt, request.result);
   const queued = readDeliveries(sql, row.rowid).filter(({ status }) => status === 'queued');
@@ -61,7 +61,7 @@ function record(world: MailboxWorld, request: OutcomeRequest): OutcomeAnswer {
 /** The record had landed but its answer was lost: the consumer still has to queue a message that was put off. */
 function repeated(world: MailboxWorld, row: MessageRow): OutcomeAnswer {
   const backoff = readBackoff(world.sql, row.id);
-  if (row.status !== 'queued' || backoff === undefined || readClaim(world.sql, row.id) !== undefined) {
+  if (backoff === undefined || readClaim(world.sql, row.id) !== undefined) {
     return { applied: false, delay_ms: null };
   }
   return { applied: false, delay_ms: world.waits.dispatch_after_ms };
@@ -74,24 +74,10 @@ function repeated(world: MailboxWorld, row: MessageRow): OutcomeAnswer {
  */
 function late(world: MailboxWorld, row: MessageRow, attempt: AttemptRow, result: TransportResult): OutcomeAnswer {
   world.log('warn', 'late_transport_result', { message_id: row.id, result: result.kind, attempt: attempt.n });
-  if (row.status === 'uncertain' && row.provider_message_id === null) {
-    if (result.kind === 'accepted') {
-      const { provider_message_id: id, rfc_message_id: rfcId } = result;
-      settleUncertain(world, row, {
-        status: 'submitted',
-        cause: 'provider',
-        provider_message_id: id,
-        rfc_message_id: rfcId,
-      });
-      scheduleFollowups(world, row, result);
-    } else if (result.kind === 'rejected') {
-      settleUncertain(world, row, {
-        status: 'rejected',
-        cause: 'provider',
-        reason: result.reason,
-        detail: result.detail,
-      });
-    }
-  }
+  const reconciled = parseJson<string[]>(row.flags_json).includes('reconciled');
+  // An event has already said that it was sent; a refusal now is about something else.
+  if (reconciled && result.kind !== 'accepted') return { applied: false, delay_ms: null };
+  const settled = settleByProvider(world, row, result);
+  if (settled && result.kind === 'accepted') scheduleFollowups(world, row, result);
   return { applied: false, delay_ms: null };
 }

@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '@pmail/core/result.ts';
 import { findMessage, partsOf, readDeliveries } from './messages.ts';
 import { payQuota } from './quota-tasks.ts';
 import { messageResource } from './rows.ts';
-import { settleUncertain } from './settle-uncertain.ts';
+import { settleByPerson } from './settle-uncertain.ts';
 import type { MailboxWorld } from './world.ts';
 
 export type ResolveAnswer = { ok: true; message: MessageResource } | Refusal;
@@ -24,13 +24,7 @@ export async function resolve(
     const open =
       row.status !== 'canceled' && readDeliveries(world.sql, row.rowid).some(({ status }) => status === 'uncertain');
     if (!open) return refuse('not_uncertain', { status: row.status });
-    const after = settleUncertain(
-      world,
-      row,
-      outcome === 'sent'
-        ? { status: 'submitted', cause: 'person', provider_message_id: null, rfc_message_id: null }
-        : { status: 'failed', cause: 'person' },
-    );
+    const after = settleByPerson(world, row, outcome);
     world.mark('resolve.in_transaction');
     return { ok: true, message: messageResource(world.owner, partsOf(world.sql, after), { text: false, html: false }) };
   });

@@ -56,6 +56,8 @@ export interface MessageRow {
   operation: SendOperation | null;
   metadata_json: string;
   hop: number;
+  /** Whether a transport has taken it, or a person or event said so. */
+  accepted: number;
 }
 
 export interface DeliveryRow {

@@ -29,7 +29,8 @@ export const MAILBOX_MIGRATIONS: readonly Migration[] = [
         received_at INTEGER NOT NULL, kind TEXT NOT NULL, automated_json TEXT, auth_json TEXT, verdict TEXT,
         spam_score REAL, known_sender INTEGER, quarantine_reason TEXT, flags_json TEXT NOT NULL DEFAULT '[]',
         read INTEGER NOT NULL DEFAULT 0, operation TEXT, parser_version INTEGER,
-        metadata_json TEXT NOT NULL DEFAULT '{}', hop INTEGER NOT NULL DEFAULT 0)`,
+        metadata_json TEXT NOT NULL DEFAULT '{}', hop INTEGER NOT NULL DEFAULT 0,
+        accepted INTEGER NOT NULL DEFAULT 0)`,
       'CREATE INDEX messages_thread ON messages (thread_seq, received_at)',
       'CREATE INDEX messages_rfc_id ON messages (rfc_message_id) WHERE rfc_message_id IS NOT NULL',
       'CREATE INDEX messages_provider_id ON messages (provider_message_id) WHERE provider_message_id IS NOT NULL',
@@ -79,6 +80,10 @@ export const MAILBOX_MIGRATIONS: readonly Migration[] = [
         result TEXT, detail_json TEXT, late INTEGER NOT NULL DEFAULT 0,
         PRIMARY KEY (message_rowid, n)) WITHOUT ROWID`,
       'CREATE UNIQUE INDEX attempts_token ON attempts (token)',
+      // Other ids under which the world knows a message: of a later call of a partly accepted send, or learned.
+      `CREATE TABLE message_aliases (
+        alias TEXT PRIMARY KEY,
+        message_rowid INTEGER NOT NULL REFERENCES messages(rowid) ON DELETE CASCADE) WITHOUT ROWID`,
       // What this mailbox still owes the tenant's quota, in order.
       `CREATE TABLE quota_tasks (
         id INTEGER PRIMARY KEY AUTOINCREMENT, request_json TEXT NOT NULL, created_at INTEGER NOT NULL)`,

@@ -1,67 +1,126 @@
+import type { Address } from '@pmail/core/address/address.ts';
 import { rollUp } from '@pmail/core/delivery/rollup.ts';
-import type { StatusReason } from '@pmail/core/delivery/status.ts';
+import type { OutboundStatus, StatusReason } from '@pmail/core/delivery/status.ts';
+import type { TransportResult } from '@pmail/core/transport/types.ts';
 import { emit } from './events.ts';
 import { emitFailed, emitRejected, emitSent, SETTLE_UNCERTAIN } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
+import { recordAcceptance } from './provider-ids.ts';
 import { oweQuota } from './quota-tasks.ts';
-import { type MessageRow, parseJson } from './rows.ts';
+import { type DeliveryRow, type MessageRow, parseJson } from './rows.ts';
 import type { MailboxWorld } from './world.ts';
 
-/** The truth about uncertain recipients, by a person or by the provider itself. */
-export type Settlement =
-  | { status: 'submitted'; cause: 'person'; provider_message_id: null; rfc_message_id: null }
-  | { status: 'submitted'; cause: 'provider'; provider_message_id: string; rfc_message_id: string | null }
-  | { status: 'failed'; cause: 'person' }
-  | { status: 'rejected'; cause: 'provider'; reason: StatusReason; detail: string };
+type Settled = 'submitted' | 'failed' | 'rejected';
 
-/** Moves every uncertain delivery of a message to its settled status. Call inside a transaction. */
-export function settleUncertain(world: MailboxWorld, row: MessageRow, settlement: Settlement): MessageRow {
-  const { sql } = world;
-  const uncertain = readDeliveries(sql, row.rowid).filter(({ status }) => status === 'uncertain');
-  sql.run(
-    "UPDATE deliveries SET status = ?, updated_at = ? WHERE message_rowid = ? AND status = 'uncertain'",
-    settlement.status,
+/** A person's word about everything that is uncertain in a message. Call inside a transaction. */
+export function settleByPerson(world: MailboxWorld, row: MessageRow, outcome: 'sent' | 'not_sent'): MessageRow {
+  const status = outcome === 'sent' ? 'submitted' : 'failed';
+  const uncertain = uncertainOf(world, row);
+  for (const { address } of uncertain) settle(world, row, address, status);
+  if (status === 'submitted') recordAcceptance(world.sql, row, null, null);
+  const after = rollUpSettled(world, row, status === 'failed' ? 'resolved_not_sent' : null, false);
+  if (status === 'submitted') {
+    oweAcceptance(
+      world,
+      row,
+      uncertain.map(({ position }) => position),
+    );
+    emitSent(world, after);
+  } else emitFailed(world, after);
+  return after;
+}
+
+/**
+ * What the one transport call of an uncertain message turned out to have done, told after its claim had gone stale.
+ * Recipients that it put off stay uncertain: they would have to be sent to again, which an uncertain message never is.
+ * Call inside a transaction.
+ *
+ * @returns whether anything became known
+ */
+export function settleByProvider(world: MailboxWorld, row: MessageRow, result: TransportResult): boolean {
+  const uncertain = uncertainOf(world, row);
+  const refused = 'refused' in result ? new Set(result.refused.map(({ address }) => address)) : new Set<Address>();
+  const accepted: number[] = [];
+  let changed = 0;
+  for (const { address, position } of uncertain) {
+    const status = statusOf(result, refused, address);
+    if (status === null) continue;
+    settle(world, row, address, status);
+    changed++;
+    if (status === 'submitted') accepted.push(position);
+  }
+  if (changed === 0) return false;
+  if (result.kind === 'accepted') {
+    recordAcceptance(world.sql, row, result.provider_message_id, result.rfc_message_id);
+    oweAcceptance(world, row, accepted);
+  }
+  const after = rollUpSettled(world, row, result.kind === 'rejected' ? result.reason : null, true);
+  emit(world, 'message.reconciled', { message_id: row.id, status: after.status });
+  if (accepted.length > 0) emitSent(world, after);
+  else if (after.status === 'rejected') emitRejected(world, after, 'detail' in result ? result.detail : null);
+  return true;
+}
+
+function statusOf(result: TransportResult, refused: ReadonlySet<Address>, address: Address): Settled | null {
+  if (refused.has(address)) return 'rejected';
+  if (result.kind === 'rejected') return 'rejected';
+  return result.kind === 'accepted' && !result.deferred.includes(address) ? 'submitted' : null;
+}
+
+function uncertainOf(world: MailboxWorld, row: MessageRow): DeliveryRow[] {
+  return readDeliveries(world.sql, row.rowid).filter(({ status }) => status === 'uncertain');
+}
+
+function settle(world: MailboxWorld, row: MessageRow, address: Address, status: Settled): void {
+  world.sql.run(
+    "UPDATE deliveries SET status = ?, updated_at = ? WHERE message_rowid = ? AND address = ? AND status = 'uncertain'",
+    status,
     world.now(),
     row.rowid,
+    address,
   );
-  const flags = parseJson<string[]>(row.flags_json);
-  if (settlement.cause === 'provider' && !flags.includes('reconciled')) flags.push('reconciled');
+}
+
+function rollUpSettled(
+  world: MailboxWorld,
+  row: MessageRow,
+  reason: StatusReason | null,
+  reconciled: boolean,
+): MessageRow {
+  const { sql } = world;
   const deliveries = readDeliveries(sql, row.rowid).map(({ status }) => status);
-  const status = rollUp('submitted', deliveries);
-  const reason =
-    settlement.status === 'failed' ? 'resolved_not_sent' : settlement.status === 'rejected' ? settlement.reason : null;
+  const status = rollUp(row.status as OutboundStatus, deliveries);
+  const flags = parseJson<string[]>(row.flags_json);
+  if (reconciled && !flags.includes('reconciled')) flags.push('reconciled');
+  const known =
+    status === 'failed' || status === 'rejected' ? reason : status === 'uncertain' ? row.status_reason : null;
   sql.run(
-    `UPDATE messages SET status = ?, status_reason = ?, flags_json = ?,
-       provider_message_id = COALESCE(?, provider_message_id), rfc_message_id = COALESCE(?, rfc_message_id)
-     WHERE rowid = ?`,
+    'UPDATE messages SET status = ?, status_reason = ?, flags_json = ? WHERE rowid = ?',
     status,
-    reason,
+    known,
     JSON.stringify(flags),
-    settlement.status === 'submitted' ? settlement.provider_message_id : null,
-    settlement.status === 'submitted' ? settlement.rfc_message_id : null,
     row.rowid,
   );
   const after = findMessage(sql, row.id);
   if (after === undefined) throw new Error('message vanished');
-  if (settlement.cause === 'provider') emit(world, 'message.reconciled', { message_id: row.id, status });
-  if (settlement.status === 'submitted') {
-    oweAcceptance(world, row, uncertain.length);
-    emitSent(world, after);
-  } else if (settlement.status === 'failed') emitFailed(world, after);
-  else emitRejected(world, after, settlement.detail);
   return after;
 }
 
-/** The hold was freed when the send became uncertain; what turns out to have been accepted is counted now, once. */
-export function oweAcceptance(world: MailboxWorld, row: MessageRow, recipients: number): void {
+/**
+ * The hold was freed when the send became uncertain; recipients that turn out to have been accepted are counted now.
+ *
+ * @param positions of the recipients in the message; each leaves `uncertain` once, so the first names the settlement
+ */
+export function oweAcceptance(world: MailboxWorld, row: MessageRow, positions: number[]): void {
+  if (positions.length === 0) return;
   oweQuota(world, {
     op: 'settle',
     ref: row.id,
-    n: SETTLE_UNCERTAIN,
+    n: SETTLE_UNCERTAIN + Math.min(...positions),
     identity_id: world.owner.identity_id,
-    consume: recipients,
+    consume: positions.length,
     keep: 0,
     until: null,
-    outbound: row.provider_message_id === null ? 1 : 0,
+    outbound: row.accepted === 0 ? 1 : 0,
   });
 }

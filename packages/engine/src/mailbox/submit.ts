@@ -12,7 +12,7 @@ import { objectsOf, type PreparedSend, prepareSend, type StoredObject } from './
 import { oweQuota, payQuota } from './quota-tasks.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { takeLock } from './threads.ts';
-import { markWorking, needsMark } from './work.ts';
+import { ensureEntry, guardEntry } from './work.ts';
 import type { MailboxWorld } from './world.ts';
 
 /**
@@ -25,7 +25,7 @@ export async function submit(world: MailboxWorld, request: SubmitRequest): Promi
   if (world.inFlight.has(request.key_hash)) return refuse('request_in_progress');
   world.inFlight.add(request.key_hash);
   try {
-    return await accept(world, request);
+    return await guardEntry(world, () => accept(world, request));
   } finally {
     world.inFlight.delete(request.key_hash);
   }
@@ -60,7 +60,7 @@ async function secure(world: MailboxWorld, send: PreparedSend, objects: StoredOb
   const [stored, reserved, registered] = await Promise.allSettled([
     Promise.all(objects.map(({ key, bytes, metadata }) => world.blobs.put(key, bytes, metadata))),
     units === 0 ? Promise.resolve(null) : reserve(world, send, units),
-    needsMark(world) ? markWorking(world) : Promise.resolve(),
+    ensureEntry(world),
   ]);
   world.mark('submit.stored');
   const give = async (refusal: Refusal): Promise<Secured> => {

@@ -3,19 +3,34 @@ import type { MailboxWorld } from './world.ts';
 
 /**
  * The mailbox's entry in the registry of mailboxes with work. A cron pokes the entries, so work is found even when the
- * platform has lost the object's alarm. The entry is made before the first send commits and stays until a day passes
- * with nothing to do, so a busy mailbox does not write it for every send.
+ * platform has lost the object's alarm. The entry stands before anything commits that an alarm has to finish, and goes
+ * when a poke finds nothing to do, so a busy mailbox does not write it for every send.
  */
 
-export function needsMark(world: MailboxWorld): boolean {
-  return readMeta(world.sql, 'work_since') === undefined;
-}
-
-/** Makes the entry; remembered here only once it stands there. */
-export async function markWorking(world: MailboxWorld): Promise<void> {
+/** Makes the entry unless it stands; throws when it cannot, and then nothing that needs it may be committed. */
+export async function ensureEntry(world: MailboxWorld): Promise<void> {
+  if (readMeta(world.sql, 'work_since') !== undefined) return;
   const since = world.now();
   await world.registry.mark(world.owner.identity_id, since);
   writeMeta(world.sql, 'work_since', String(since));
+}
+
+/** Runs something that may leave work behind; while it runs the entry is not taken back. */
+export async function withEntry<T>(world: MailboxWorld, run: () => Promise<T> | T): Promise<T> {
+  return guardEntry(world, async () => {
+    await ensureEntry(world);
+    return run();
+  });
+}
+
+/** Keeps the entry while `run` is under way, for a caller that makes it beside other things. */
+export async function guardEntry<T>(world: MailboxWorld, run: () => Promise<T>): Promise<T> {
+  world.running.count++;
+  try {
+    return await run();
+  } finally {
+    world.running.count--;
+  }
 }
 
 export function hasWork(world: MailboxWorld): boolean {
@@ -35,7 +50,7 @@ export function hasWork(world: MailboxWorld): boolean {
  */
 export async function clearWhenIdle(world: MailboxWorld): Promise<void> {
   const since = readMeta(world.sql, 'work_since');
-  if (since === undefined || hasWork(world)) return;
+  if (since === undefined || world.running.count > 0 || hasWork(world)) return;
   deleteMeta(world.sql, 'work_since');
   await world.registry.clear(world.owner.identity_id, Number(since));
 }

@@ -44,4 +44,6 @@ export interface MailboxWorld extends MailboxPorts {
   alarms: AlarmMemory;
   /** Hashes of Idempotency-Keys whose request is running in this instance. */
   inFlight: Set<string>;
+  /** How many calls are under way that may leave work behind. */
+  running: { count: number };
 }

@@ -52,30 +52,27 @@ export class QuotaEngine {
   }
 
   reserve(request: ReserveRequest): ReserveAnswer {
-    rearm(this.#world);
-    return reserve(this.#world, request);
+    return reserve(this.#enter(), request);
   }
 
   apply(task: QuotaTask): void {
-    rearm(this.#world);
-    applyTask(this.#world, task);
+    applyTask(this.#enter(), task);
   }
 
   recordOutcome(request: OutcomeRequest): OutcomeAnswer {
-    rearm(this.#world);
-    return recordOutcome(this.#world, request);
+    return recordOutcome(this.#enter(), request);
   }
 
   usage(): UsageAnswer {
-    return getUsage(this.#world);
+    return getUsage(this.#enter());
   }
 
   usageDays(): { day: string; metric: string; value: number }[] {
-    return usageDays(this.#world);
+    return usageDays(this.#enter());
   }
 
   setBilling(mode: BillingMode, granted: { [F in Feature]?: number | null | undefined }): void {
-    setBilling(this.#world, mode, granted);
+    setBilling(this.#enter(), mode, granted);
   }
 
   /** Erasure of an identity: its outcomes and counters go. */
@@ -102,6 +99,12 @@ export class QuotaEngine {
       }
     }
     rearm(world);
+  }
+
+  /** Entering puts a lost alarm back; the hourly roll-up of usage enters every quota. */
+  #enter(): QuotaEngineWorld {
+    rearm(this.#world);
+    return this.#world;
   }
 
   #reset(now: number): void {

@@ -1,0 +1,15 @@
+/// <reference types="@cloudflare/vitest-plugin/types" />
+import type { D1Migration } from 'cloudflare:test';
+import type { Env as WorkerEnv } from '../src/env.ts';
+
+declare global {
+  /** What `cloudflare:workers` gives a test: the bindings of the Worker and the schema of the directory. */
+  namespace Cloudflare {
+    interface Env extends WorkerEnv {
+      TEST_MIGRATIONS: D1Migration[];
+    }
+    interface GlobalProps {
+      mainModule: typeof import('../src/index.ts');
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import { join } from 'node:path';
+import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
+import { defineConfig } from 'vitest/config';
+
+/** The Worker in its own runtime, with the bindings of wrangler.toml and settings of a test deployment. */
+
+const root = join(import.meta.dirname, '../..');
+
+/** A secret of the form the service wants; what it says does not matter. */
+const secret = (fill: number): string => Buffer.alloc(32, fill).toString('base64');
+
+export default defineConfig({
+  plugins: [
+    cloudflareTest(async () => ({
+      wrangler: { configPath: join(root, 'wrangler.toml') },
+      miniflare: {
+        bindings: {
+          PM_ENV: 'local',
+          PM_JURISDICTION: 'default',
+          PM_LOG_LEVEL: 'error',
+          PM_PLATFORM_DOMAIN: 'agents.example',
+          PM_API_HOST: 'api.example',
+          PM_MASTER_KEY: secret(1),
+          PM_KEY_PEPPER: secret(2),
+          PM_HASH_KEY: secret(3),
+          TEST_MIGRATIONS: await readD1Migrations(join(root, 'migrations')),
+        },
+      },
+    })),
+  ],
+  test: {
+    name: 'worker',
+    include: ['test/**/*.test.ts'],
+    setupFiles: ['./test/setup.ts'],
+    // Bundled first: one of its own dependencies requires a module that only bundlers know to leave out.
+    deps: { optimizer: { ssr: { enabled: true, include: ['@pmail/mime > sanitize-html'] } } },
+  },
+});

@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { canonicalJson, compareUtf8, type Json } from './canonical-json.ts';
+import { utf8 } from './hash.ts';
+
+function parse(text: string): Json {
+  return JSON.parse(text) as Json;
+}
+
+/** Order by UTF-8 bytes, told with the bytes themselves. */
+function byBytes(a: string, b: string): number {
+  const x = utf8(a);
+  const y = utf8(b);
+  for (let i = 0; i < Math.min(x.length, y.length); i++) {
+    if (x[i] !== y[i]) return (x[i] ?? 0) - (y[i] ?? 0);
+  }
+  return x.length - y.length;
+}
+
+const json = fc.jsonValue({ stringUnit: 'grapheme' }) as fc.Arbitrary<Json>;
+
+/** The same value with the members of every object in another order. */
+function shuffled(value: Json): Json {
+  if (Array.isArray(value)) return value.map(shuffled);
+  if (value === null || typeof value !== 'object') return value;
+  const entries = Object.entries(value).map(([key, member]) => [key, shuffled(member)] as const);
+  const out: { [key: string]: Json } = {};
+  for (const [key, member] of entries.toReversed()) {
+    Object.defineProperty(out, key, { value: member, enumerable: true, writable: true, configurable: true });
+  }
+  return out;
+}
+
+describe('canonical JSON', () => {
+  it('writes numbers, strings and literals as RFC 8785 does', () => {
+    const input = String.raw`{
+      "numbers": [333333333.33333329, 1E30, 4.50, 2e-3, 0.000000000000000000000000001],
+      "string": "\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/",
+      "literals": [null, true, false]
+    }`;
+    expect(canonicalJson(parse(input))).toBe(
+      String.raw`{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/"}`,
+    );
+  });
+
+  it.each([
+    ['0', '0'],
+    ['-0', '0'],
+    ['1.0', '1'],
+    ['1e21', '1e+21'],
+    ['1e20', '100000000000000000000'],
+    ['5e-324', '5e-324'],
+    ['1.7976931348623157e308', '1.7976931348623157e+308'],
+    ['9007199254740992', '9007199254740992'],
+    ['0.1', '0.1'],
+  ])('writes the number %s as %s', (input, output) => {
+    expect(canonicalJson(parse(input))).toBe(output);
+  });
+
+  it('sorts keys at every level, also those that look like numbers', () => {
+    expect(canonicalJson(parse('{"b":{"2":1,"10":2,"a":[{"y":1,"x":2}]},"a":0,"":1}'))).toBe(
+      '{"":1,"a":0,"b":{"10":2,"2":1,"a":[{"x":2,"y":1}]}}',
+    );
+  });
+
+  it('differs from RFC 8785 in one point: keys sort by UTF-8 bytes, not by UTF-16 units', () => {
+    const keys = ['€', '\r', 'דּ', '1', '😀', '\u0080', 'ö'];
+    const input = Object.fromEntries(keys.map((key) => [key, 0]));
+    const ours = ['\r', '1', '\u0080', 'ö', '€', 'דּ', '😀'];
+    const rfc8785 = ['\r', '1', '\u0080', 'ö', '€', '😀', 'דּ'];
+    expect(Object.keys(parse(canonicalJson(input)) as object)).toEqual(expect.arrayContaining(ours));
+    expect(canonicalJson(input)).toBe(`{${ours.map((key) => `${JSON.stringify(key)}:0`).join(',')}}`);
+    expect(keys.toSorted()).toEqual(rfc8785);
+  });
+
+  it('keeps a member named __proto__', () => {
+    expect(canonicalJson(parse('{"a":1,"__proto__":{"b":2}}'))).toBe('{"__proto__":{"b":2},"a":1}');
+  });
+
+  it('writes half a character as an escape', () => {
+    expect(canonicalJson('\ud83d')).toBe(String.raw`"\ud83d"`);
+  });
+
+  it('says the same as JSON: parsing gives the value back', () => {
+    fc.assert(
+      fc.property(json, (value) => {
+        expect(parse(canonicalJson(value))).toEqual(parse(JSON.stringify(value)));
+      }),
+    );
+  });
+
+  it('is the same for any order of keys and any white space', () => {
+    fc.assert(
+      fc.property(json, fc.constantFrom(0, 2, '\t'), (value, space) => {
+        const once = canonicalJson(value);
+        expect(canonicalJson(shuffled(value))).toBe(once);
+        expect(canonicalJson(parse(JSON.stringify(shuffled(value), null, space)))).toBe(once);
+        expect(canonicalJson(parse(once))).toBe(once);
+      }),
+    );
+  });
+
+  it('is different for different values', () => {
+    fc.assert(
+      fc.property(json, json, (a, b) => {
+        const same = JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
+        expect(canonicalJson(a) === canonicalJson(b)).toBe(same);
+      }),
+    );
+  });
+});
+
+/** A value with objects as sorted lists of members, to compare two values without the code under test. */
+function sorted(value: Json): unknown {
+  if (Array.isArray(value)) return ['list', ...value.map(sorted)];
+  if (value === null || typeof value !== 'object') return value;
+  return [
+    'object',
+    ...Object.keys(value)
+      .toSorted()
+      .map((key) => [key, sorted(value[key] as Json)]),
+  ];
+}
+
+describe('the order of keys', () => {
+  it('is that of their UTF-8 bytes', () => {
+    const text = fc.string({
+      unit: fc.oneof(fc.constantFrom('a', 'é', '\ue000', '\uffff', '😀', '\u{10ffff}'), fc.string()),
+    });
+    const wellFormed = text.map((value) => value.toWellFormed());
+    fc.assert(
+      fc.property(wellFormed, wellFormed, (a, b) => {
+        expect(Math.sign(compareUtf8(a, b))).toBe(Math.sign(byBytes(a, b)));
+      }),
+    );
+  });
+
+  it('is a total order, also with broken text', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', '\ud800', '\udc00', '\ue000') });
+    fc.assert(
+      fc.property(text, text, text, (a, b, c) => {
+        expect(compareUtf8(a, b) === 0).toBe(a === b);
+        expect(Math.sign(compareUtf8(a, b))).toBe(-Math.sign(compareUtf8(b, a)) + 0);
+        if (compareUtf8(a, b) <= 0 && compareUtf8(b, c) <= 0) expect(compareUtf8(a, c)).toBeLessThanOrEqual(0);
+      }),
+    );
+  });
+});

@@ -1,0 +1,78 @@
+import type { DeliveryStatus, MessageStatus } from '@pmail/core/delivery/status.ts';
+import type { MessageId } from '@pmail/core/ids.ts';
+import type { Intent } from '../client.ts';
+import type { Deployment } from '../deployment.ts';
+import type { SimIdentity } from '../population.ts';
+
+/** What the checkers look at once a schedule has come to rest. */
+export interface Evidence {
+  deployment: Deployment;
+  identities: SimIdentity[];
+  intents: Intent[];
+  /** Messages that a person has settled, and how. */
+  resolved: Map<MessageId, 'sent' | 'not_sent'>;
+}
+
+export interface Violation {
+  invariant: string;
+  text: string;
+}
+
+export interface MessageTrace {
+  rowid: number;
+  id: MessageId;
+  direction: 'inbound' | 'outbound';
+  status: MessageStatus;
+  provider_message_id: string | null;
+  raw_sha256: string;
+  raw_r2_key: string;
+  rfc_message_id: string | null;
+  flags_json: string;
+  received_at: number;
+  thread_seq: number;
+}
+
+export interface DeliveryTrace {
+  message_rowid: number;
+  address: string;
+  status: DeliveryStatus;
+  provider_event_ids_json: string;
+}
+
+export interface Step {
+  rowid: number;
+  address: string | null;
+  old: string;
+  new: string;
+}
+
+/** Lets the database itself write down every change of a status, so that no change can go unseen. */
+export const TRACE_SQL = `
+  CREATE TABLE sim_trace (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, old TEXT, new TEXT);
+  CREATE TRIGGER sim_delivery AFTER UPDATE OF status ON deliveries WHEN OLD.status <> NEW.status BEGIN
+    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, OLD.status, NEW.status);
+  END;
+  CREATE TRIGGER sim_message AFTER UPDATE OF status ON messages WHEN OLD.status <> NEW.status BEGIN
+    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.rowid, NULL, OLD.status, NEW.status);
+  END;
+`;
+
+export function messagesOf(evidence: Evidence, identity: SimIdentity): MessageTrace[] {
+  return mailbox(evidence, identity).sql.all<MessageTrace>('SELECT * FROM messages ORDER BY rowid');
+}
+
+export function deliveriesOf(evidence: Evidence, identity: SimIdentity): DeliveryTrace[] {
+  return mailbox(evidence, identity).sql.all<DeliveryTrace>('SELECT * FROM deliveries');
+}
+
+export function traceOf(evidence: Evidence, identity: SimIdentity): Step[] {
+  return mailbox(evidence, identity).sql.all<Step>(
+    'SELECT rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n',
+  );
+}
+
+export function mailbox({ deployment }: Evidence, identity: SimIdentity) {
+  const host = deployment.mailboxes.get(identity.identity_id);
+  if (host === undefined) throw new Error('no such mailbox');
+  return host;
+}

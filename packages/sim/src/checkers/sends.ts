@@ -1,0 +1,170 @@
+import { type DeliveryStatus, isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
+import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
+import { messageOf } from '../client.ts';
+import {
+  deliveriesOf,
+  type Evidence,
+  type MessageTrace,
+  mailbox,
+  messagesOf,
+  traceOf,
+  type Violation,
+} from './evidence.ts';
+
+/** I1: no recipient is in a second transport call unless the first is proven not to have taken it. */
+export function oneCall(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  const open = new Map<string, string>();
+  for (const call of evidence.deployment.provider.log) {
+    for (const recipient of call.recipients) {
+      const id = `${call.message_id} ${recipient}`;
+      const before = open.get(id);
+      if (before !== undefined) {
+        violations.push({ invariant: 'I1', text: `second call for ${id}: the first was ${before}` });
+      }
+      if (call.accepted.includes(recipient)) open.set(id, 'accepted');
+      else if (!call.answered || !call.refused.includes(recipient)) open.set(id, 'not proven refused');
+    }
+  }
+  for (const identity of evidence.identities) {
+    const copies = mailbox(evidence, identity).sql.all<{ rfc_message_id: string; n: number }>(
+      `SELECT rfc_message_id, COUNT(*) AS n FROM messages WHERE direction = 'inbound'
+       GROUP BY rfc_message_id HAVING COUNT(*) > 1`,
+    );
+    for (const { rfc_message_id, n } of copies) {
+      violations.push({ invariant: 'I1', text: `${n} copies of ${rfc_message_id} in ${identity.address}` });
+    }
+    const attempts = mailbox(evidence, identity).sql.all<{ message_rowid: number; n: number; result: string | null }>(
+      'SELECT message_rowid, n, result FROM attempts ORDER BY message_rowid, n',
+    );
+    attempts.forEach(({ message_rowid, n, result }, index) => {
+      const next = attempts[index + 1];
+      if (next?.message_rowid !== message_rowid) return;
+      if (result !== 'retry_later' && result !== 'accepted') {
+        violations.push({
+          invariant: 'I1',
+          text: `attempt ${n} of row ${message_rowid} ended ${result}, yet another began`,
+        });
+      }
+    });
+  }
+  return violations;
+}
+
+/** I1 and I5: a key has one message, one answer, and another body under it changes nothing. */
+export function oneMessagePerKey(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  for (const intent of evidence.intents) {
+    const [first, ...others] = intent.answers.map((answer) => JSON.stringify(answer));
+    for (const other of others) {
+      if (other !== first) violations.push({ invariant: 'I5', text: `${intent.key} was answered in two ways` });
+    }
+    for (const { accepted } of intent.conflicts) {
+      if (accepted && intent.answers.length > 0) {
+        violations.push({ invariant: 'I5', text: `${intent.key} accepted a second body` });
+      }
+    }
+  }
+  for (const identity of evidence.identities) {
+    const host = mailbox(evidence, identity);
+    const unkeyed = host.sql.first<{ n: number }>(
+      `SELECT COUNT(*) AS n FROM messages m WHERE direction = 'outbound'
+       AND (SELECT COUNT(*) FROM idempotency i WHERE i.message_id = m.id) <> 1`,
+    );
+    if ((unkeyed?.n ?? 0) > 0) {
+      violations.push({ invariant: 'I1', text: `${unkeyed?.n} messages of ${identity.address} without their own key` });
+    }
+  }
+  return violations;
+}
+
+/** I2: every accepted send has ended, or says that its fate is not known, or waits only for the provider. */
+export function nothingLost(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  const lost = (text: string): void => {
+    violations.push({ invariant: 'I2', text });
+  };
+  for (const intent of evidence.intents) {
+    const id = messageOf(intent);
+    if (id === undefined) {
+      if (intent.refused === null) lost(`${intent.key} never got an answer`);
+      continue;
+    }
+    if (!messagesOf(evidence, intent.identity).some((message) => message.id === id))
+      lost(`${id} was accepted and is gone`);
+  }
+  for (const identity of evidence.identities) {
+    const messages = messagesOf(evidence, identity).filter(({ direction }) => direction === 'outbound');
+    const deliveries = deliveriesOf(evidence, identity);
+    for (const message of messages) {
+      if (!evidence.deployment.blobs.has(message.raw_r2_key)) lost(`${message.id} has no stored copy`);
+      if (message.status === 'canceled') continue;
+      if (message.status === 'queued') lost(`${message.id} is still queued`);
+      for (const { address, status } of deliveries.filter((row) => row.message_rowid === message.rowid)) {
+        if (status === 'queued') lost(`${message.id} to ${address} is still queued`);
+        if (mayStayOpen(evidence, message, address, status)) continue;
+        lost(`${message.id} to ${address} is ${status}, though its end was reported`);
+      }
+    }
+  }
+  return violations;
+}
+
+function mayStayOpen(evidence: Evidence, message: MessageTrace, address: string, status: DeliveryStatus): boolean {
+  if (isTerminal(status) || status === 'uncertain' || status === 'queued') return true;
+  // A person's word is not the provider's: without its id no report can find the message.
+  if (message.provider_message_id === null) return status === 'submitted';
+  if (address.endsWith('@simulator.invalid')) return address.startsWith('deferred');
+  if (message.provider_message_id.startsWith('test-')) return false;
+  const { provider } = evidence.deployment;
+  const taken = provider.log.some((call) => call.message_id === message.id && call.accepted.includes(address));
+  return !taken || !provider.willEnd(address);
+}
+
+const END_CHANGES: Partial<Record<OutboundStatus, readonly string[]>> = {
+  delivered: ['bounced', 'complained'],
+  bounced: ['complained'],
+};
+
+/** I3: statuses move only along the table. */
+export function allowedTransitions(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  for (const identity of evidence.identities) {
+    for (const step of traceOf(evidence, identity)) {
+      if (step.address === null) {
+        const old = step.old as OutboundStatus;
+        if (isTerminal(old) && END_CHANGES[old]?.includes(step.new) !== true) {
+          violations.push({ invariant: 'I3', text: `message row ${step.rowid} went ${step.old} to ${step.new}` });
+        }
+      } else if (!isAllowedTransition(step.old as DeliveryStatus, step.new as DeliveryStatus)) {
+        violations.push({ invariant: 'I3', text: `row ${step.rowid} ${step.address} went ${step.old} to ${step.new}` });
+      }
+    }
+  }
+  return violations;
+}
+
+/** I6: what a transport was handed is what was composed. */
+export function sameBytes(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  const composed = new Map<string, string>();
+  for (const identity of evidence.identities) {
+    for (const message of messagesOf(evidence, identity)) {
+      if (message.direction === 'outbound') composed.set(message.id, message.raw_sha256);
+    }
+  }
+  for (const call of evidence.deployment.provider.log) {
+    if (composed.get(call.message_id) !== call.sha256) {
+      violations.push({ invariant: 'I6', text: `${call.message_id} was handed over with other bytes` });
+    }
+  }
+  const hashes = new Set(composed.values());
+  for (const identity of evidence.identities) {
+    for (const message of messagesOf(evidence, identity)) {
+      if (message.direction === 'inbound' && !hashes.has(message.raw_sha256)) {
+        violations.push({ invariant: 'I6', text: `${message.id} arrived with bytes nobody composed` });
+      }
+    }
+  }
+  return violations;
+}

@@ -1,0 +1,129 @@
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
+import { randomSchedule } from './random.ts';
+import { type Report, runSchedule } from './schedule.ts';
+import { installSyncCrypto } from './sync-crypto.ts';
+import type { Share, Told } from './worker.ts';
+
+/**
+ * `npm run sim -- --schedules N [--seed S] [--no-exhaustive]`: one send in every way, then N random schedules from seed
+ * S on, on all cores. `--seed S` without a count replays that one schedule and prints its history.
+ */
+
+interface Options {
+  schedules: number;
+  seed: number | null;
+  exhaustive: boolean;
+  replay: boolean;
+}
+
+function readOptions(args: string[]): Options {
+  const value = (name: string): number | null => {
+    const index = args.indexOf(name);
+    if (index < 0) return null;
+    const number = Number(args[index + 1]);
+    if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${name} needs a whole number`);
+    return number;
+  };
+  const seed = value('--seed');
+  const schedules = value('--schedules');
+  const replay = seed !== null && schedules === null;
+  return { schedules: schedules ?? 2_000, seed, exhaustive: !args.includes('--no-exhaustive') && !replay, replay };
+}
+
+class Tally {
+  readonly marks = new Map<MarkName, number>();
+  readonly pairs = new Set<string>();
+  steps = 0;
+  failed = 0;
+  singles = 0;
+
+  add(report: Report): void {
+    for (const [mark, count] of report.marks) this.marks.set(mark, (this.marks.get(mark) ?? 0) + count);
+    const faults = [...report.happened].sort();
+    faults.forEach((a, index) => {
+      for (const b of faults.slice(index + 1)) this.pairs.add(`${a} + ${b}`);
+    });
+    this.steps += report.steps;
+    if (report.violations.length > 0) this.failed++;
+  }
+
+  missed(): MarkName[] {
+    return MARKS.filter((mark) => !this.marks.has(mark));
+  }
+}
+
+function show({ violations, history }: Report, title: string): void {
+  console.log(`\nFAILED ${title}`);
+  for (const { invariant, text } of violations) console.log(`  ${invariant}: ${text}`);
+  console.log(history.map((line) => `  ${line}`).join('\n'));
+}
+
+const FAILURES_SHOWN_MAX = 3;
+
+async function replay(seed: number): Promise<number> {
+  installSyncCrypto();
+  const report = await runSchedule(randomSchedule(seed));
+  const again = await runSchedule(randomSchedule(seed));
+  const same = report.history.join('\n') === again.history.join('\n');
+  if (report.violations.length > 0) show(report, `seed ${seed}`);
+  else console.log(report.history.join('\n'));
+  console.log(`\nreplayed twice: ${same ? 'the same history' : 'I8: DIFFERENT HISTORIES'}`);
+  const clean = same && report.violations.length === 0;
+  console.log(clean ? 'clean' : 'NOT CLEAN');
+  return clean ? 0 : 1;
+}
+
+async function main(): Promise<number> {
+  const options = readOptions(process.argv.slice(2));
+  if (options.replay) return replay(options.seed ?? 1);
+  const started = performance.now();
+  const tally = new Tally();
+  const parts = Math.max(1, availableParallelism());
+  const workers = Array.from({ length: parts }, (_, part) => {
+    const workerData: Share = {
+      part,
+      parts,
+      exhaustive: options.exhaustive,
+      first: options.seed ?? 1,
+      count: options.schedules,
+    };
+    return new Worker(new URL('./worker.ts', import.meta.url), { workerData });
+  });
+  const broken = await Promise.all(workers.map((worker) => follow(worker, tally)));
+  return verdict(options, tally, started, broken.includes(true));
+}
+
+/** Hears out one thread; true when the thread itself broke. */
+function follow(worker: Worker, tally: Tally): Promise<boolean> {
+  return new Promise((resolve) => {
+    worker.on('message', ({ kind, title, seed, report }: Told) => {
+      tally.add(report);
+      if (kind === 'one send') tally.singles++;
+      if (report.violations.length === 0 || tally.failed > FAILURES_SHOWN_MAX) return;
+      show(report, kind === 'one send' ? `one send: ${title}` : title);
+      if (kind === 'random') console.log(`  replay: npm run sim -- --seed ${seed}`);
+    });
+    worker.on('error', (error) => {
+      console.error(error);
+      resolve(true);
+    });
+    worker.on('exit', () => resolve(false));
+  });
+}
+
+function verdict(options: Options, tally: Tally, started: number, broken: boolean): number {
+  const total = options.schedules + tally.singles;
+  // A handful of schedules cannot reach every mark.
+  const missed = total > 100 ? tally.missed() : [];
+  const seconds = ((performance.now() - started) / 1000).toFixed(1);
+  console.log(`\none send in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`);
+  console.log(`marks reached: ${tally.marks.size} of ${MARKS.length}; pairs of faults seen together: ${tally.pairs.size}`);
+  for (const mark of missed) console.log(`  NEVER REACHED: ${mark}`);
+  const clean = tally.failed === 0 && missed.length === 0 && !broken;
+  console.log(clean ? 'clean' : `NOT CLEAN: ${tally.failed} failed, ${missed.length} marks never reached`);
+  return clean ? 0 : 1;
+}
+
+process.exitCode = await main();

@@ -1,0 +1,128 @@
+import type { SendBody } from '@pmail/core/message/request.ts';
+import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
+import { type Intent, pursue } from './client.ts';
+import { NO_FAULTS } from './faults.ts';
+import { CALL_OUTCOMES, type CallOutcome, type ReportPlan } from './provider.ts';
+import { type Report, runSchedule, type Schedule, type Stage } from './schedule.ts';
+
+/**
+ * One send, in every way: each crash point that it reaches, with none, one or two extra deliveries of every queue
+ * message, each thing that a provider can do with the call, each order of its reports.
+ */
+
+/** The reports of one recipient in every order that a network can make of them. */
+const REPORT_ORDERS: readonly ReportPlan[] = [
+  [],
+  ['delivered'],
+  ['deferred', 'delivered'],
+  ['delivered', 'deferred'],
+  ['deferred', 'bounced_hard'],
+  ['bounced_hard', 'deferred'],
+  ['delivered', 'complained'],
+  ['complained', 'delivered'],
+  ['delivered', 'bounced_hard', 'complained'],
+  ['complained', 'bounced_hard', 'delivered'],
+];
+
+interface Variant {
+  outcome: CallOutcome;
+  reports: ReportPlan;
+  copies: number;
+  crash: { mark: MarkName; nth: number } | null;
+}
+
+const LIVE_BODY: SendBody = {
+  to: ['a@example.net', 'b@example.net', 'c@example.net'],
+  subject: 'One send',
+  text: 'Hello.',
+};
+
+function singleSchedule(variant: Variant): Schedule {
+  return {
+    seed: 1,
+    faults: { ...NO_FAULTS, copies: variant.copies, crash_at: variant.crash },
+    tenants: [{ mode: 'live', identities: 2 }],
+    plan: () => ({
+      // Only the first call is the case; later ones are only made for what it left queued.
+      outcome: (_message, call) => (call === 0 ? variant.outcome : 'accept'),
+      reports: () => variant.reports,
+      delay: (n) => (n === 0 ? 100 : 2_000),
+    }),
+    act: (stage) => [send(stage, variant.outcome === 'partial' ? 1 : 0, LIVE_BODY)],
+    stormy_ms: 120_000,
+  };
+}
+
+function send({ deployment, identities, universe }: Stage, index: number, body: SendBody): Intent {
+  const identity = identities[index];
+  if (identity === undefined) throw new Error('no such identity');
+  const intent: Intent = { key: 'single', identity, body, answers: [], refused: null, conflicts: [] };
+  // The client repeats its request even after it was answered, as one does that lost the answer.
+  for (const delay of [0, 40_000]) {
+    universe.scheduler.after(delay, () => {
+      pursue(deployment, intent, 50).catch((error: unknown) => universe.log(`client broke: ${String(error)}`));
+    });
+  }
+  return intent;
+}
+
+/** A test tenant's send: every script of the simulator, and mail to itself and to another mailbox. */
+const TEST_RECIPIENTS = [
+  ['delivered@simulator.invalid'],
+  ['bounce@simulator.invalid', 'softbounce@simulator.invalid', 'complaint@simulator.invalid'],
+  ['deferred@simulator.invalid'],
+  ['reject@simulator.invalid', 'delivered@simulator.invalid'],
+  ['timeout@simulator.invalid', 'delivered@simulator.invalid'],
+  ['agent1.t0@agents.example'],
+  ['agent0.t0@agents.example', 'agent1.t0+tag@agents.example', 'delivered@simulator.invalid'],
+] as const;
+
+function testSchedule(to: readonly string[], copies: number, crash: Variant['crash']): Schedule {
+  return {
+    seed: 1,
+    faults: { ...NO_FAULTS, copies, crash_at: crash },
+    tenants: [{ mode: 'test', identities: 2 }],
+    plan: () => ({ outcome: () => 'accept', reports: () => [], delay: () => 0 }),
+    act: (stage) => [send(stage, 0, { to: [...to], subject: 'One test send', text: 'Hello.' })],
+    stormy_ms: 120_000,
+  };
+}
+
+interface Family {
+  name: string;
+  make: (copies: number, crash: Variant['crash']) => Schedule;
+}
+
+function families(): Family[] {
+  const list: Family[] = [];
+  for (const outcome of CALL_OUTCOMES) {
+    const orders =
+      outcome === 'accept' || outcome === 'accept_and_lose_answer' ? REPORT_ORDERS : REPORT_ORDERS.slice(0, 2);
+    for (const reports of orders) {
+      list.push({
+        name: `${outcome} [${reports.join(' ')}]`,
+        make: (copies, crash) => singleSchedule({ outcome, reports, copies, crash }),
+      });
+    }
+  }
+  for (const to of TEST_RECIPIENTS) {
+    list.push({ name: `test ${to.join(' ')}`, make: (copies, crash) => testSchedule(to, copies, crash) });
+  }
+  return list;
+}
+
+/** Runs one part of all cases: a case without a crash first, which tells the marks that it reaches, then each of those. */
+export async function* exhaustiveCases(part: number, parts: number): AsyncGenerator<{ name: string; report: Report }> {
+  const cases = families().flatMap((family) => [0, 1, 2].map((copies) => ({ ...family, copies })));
+  for (const { name, make, copies } of cases.filter((_case, index) => index % parts === part)) {
+    const clean = await runSchedule(make(copies, null));
+    yield { name: `${name} x${copies}`, report: clean };
+    for (const mark of MARKS) {
+      const reached = Math.min(clean.marks.get(mark) ?? 0, 2);
+      for (let nth = 1; nth <= reached; nth++) {
+        const report = await runSchedule(make(copies, { mark, nth }));
+        yield { name: `${name} x${copies}, crash at ${mark} #${nth}`, report };
+      }
+    }
+  }
+}

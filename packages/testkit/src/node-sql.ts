@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import type { Db, Sql, SqlValue } from '@pmail/engine/sql.ts';
+
+/** The SQL ports over node:sqlite, so that engines and directory queries run unchanged outside workerd. */
+
+const MIGRATIONS = new URL('../../../migrations/', import.meta.url);
+
+function prepared(database: DatabaseSync): (query: string) => StatementSync {
+  const statements = new Map<string, StatementSync>();
+  return (query) => {
+    let statement = statements.get(query);
+    if (statement === undefined) {
+      statement = database.prepare(query);
+      statements.set(query, statement);
+    }
+    return statement;
+  };
+}
+
+/** Storage of one object. */
+export function nodeSql(database: DatabaseSync): Sql {
+  const prepare = prepared(database);
+  let inside = false;
+  return {
+    all: <T extends object>(query: string, ...bindings: SqlValue[]) => prepare(query).all(...bindings) as T[],
+    first: <T extends object>(query: string, ...bindings: SqlValue[]) => {
+      // `all` and not `get`: a statement with RETURNING must run to its end to have its whole effect.
+      const [row] = prepare(query).all(...bindings);
+      return row as T | undefined;
+    },
+    run: (query, ...bindings) => {
+      prepare(query).run(...bindings);
+    },
+    transaction: (body) => {
+      if (inside) throw new Error('transactions are not nested');
+      inside = true;
+      database.exec('BEGIN');
+      try {
+        const result = body();
+        database.exec('COMMIT');
+        return result;
+      } catch (error) {
+        database.exec('ROLLBACK');
+        throw error;
+      } finally {
+        inside = false;
+      }
+    },
+  };
+}
+
+/** The shared database. Each batch is one transaction, as in D1. */
+export function nodeDb(database: DatabaseSync): Db {
+  const prepare = prepared(database);
+  return {
+    batch: (statements) => {
+      database.exec('BEGIN');
+      try {
+        const results = statements.map(({ sql, bindings }) => prepare(sql).all(...bindings) as Record<string, SqlValue>[]);
+        database.exec('COMMIT');
+        return Promise.resolve(results);
+      } catch (error) {
+        database.exec('ROLLBACK');
+        return Promise.reject(error instanceof Error ? error : new Error(String(error)));
+      }
+    },
+  };
+}
+
+let schema: string | undefined;
+
+/** An empty directory with every migration applied. */
+export function memoryDirectory(): DatabaseSync {
+  schema ??= readdirSync(MIGRATIONS)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8'))
+    .join('\n');
+  const database = new DatabaseSync(':memory:');
+  database.exec(schema);
+  return database;
+}
+
+/** Storage of one object, in memory. */
+export function memorySql(): Sql {
+  return nodeSql(new DatabaseSync(':memory:'));
+}
