@@ -34,8 +34,8 @@ export interface Env {
   PM_MASTER_KEY?: string;
   PM_KEY_PEPPER?: string;
   PM_HASH_KEY?: string;
-  /** Local runs only: a service that keeps the simulated provider's own log of what it took. */
-  PROVIDER_LOG?: Fetcher;
+  /** Local runs only: where the simulated provider keeps its own log of what it took. */
+  PM_PROVIDER_LOG_URL?: string;
 }
 
 export const VERSION = '0.1.0';
@@ -48,6 +48,7 @@ export interface Config {
   ses_region: string | null;
   deployment: Deployment;
   waits: Waits;
+  provider_log_url: string | null;
   master_key: Uint8Array<ArrayBuffer>;
   key_pepper: Uint8Array<ArrayBuffer>;
   hash_key: Uint8Array<ArrayBuffer>;
@@ -122,6 +123,7 @@ function parseConfig(env: Env): ConfigResult {
       smtp_enabled: env.PM_SMTP_RELAY !== 'off',
     },
     waits,
+    provider_log_url: environment === 'local' ? (env.PM_PROVIDER_LOG_URL ?? null) : null,
     master_key: secret('PM_MASTER_KEY'),
     key_pepper: secret('PM_KEY_PEPPER'),
     hash_key: secret('PM_HASH_KEY'),

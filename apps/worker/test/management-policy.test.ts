@@ -42,7 +42,11 @@ test('a change raises the version and is told and logged with it', async () => {
   const after = await set(key, { max_recipients: 5, ai_disclosure: { mode: 'header' } });
   expect(after).toMatchObject({
     policy_version: 1,
-    policy: { ...DEFAULT_POLICY, max_recipients: 5, ai_disclosure: { ...DEFAULT_POLICY.ai_disclosure, mode: 'header' } },
+    policy: {
+      ...DEFAULT_POLICY,
+      max_recipients: 5,
+      ai_disclosure: { ...DEFAULT_POLICY.ai_disclosure, mode: 'header' },
+    },
   });
   expect(await get(key)).toEqual(after);
   const [row, ...more] = await eventRows();
@@ -75,7 +79,11 @@ test('a change that changes nothing leaves version, events and log alone', async
 test('null goes back to the deployment, for a field or a group; lists replace', async () => {
   await set(root, { link_ttl_hours: 5, retention: { raw_days: 3, message_days: 9 } });
   await set(root, { domains: { cloudflare_zones: ['a.example', 'b.example'] } });
-  const { policy } = await set(root, { link_ttl_hours: null, retention: null, domains: { cloudflare_zones: ['c.example'] } });
+  const { policy } = await set(root, {
+    link_ttl_hours: null,
+    retention: null,
+    domains: { cloudflare_zones: ['c.example'] },
+  });
   expect(policy).toEqual({ ...DEFAULT_POLICY, domains: { allow_create_zone: false, cloudflare_zones: ['c.example'] } });
 });
 

@@ -1,7 +1,21 @@
 import { DEFAULT_POLICY } from '@pmail/core/policy/document.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { IdentityMailbox } from '../src/index.ts';
-import { audited, call, deploy, eventsOf, eventTypes, identity, makeKey, paths, refusal, send, sql, tenant } from './support.ts';
+import {
+  audited,
+  call,
+  deploy,
+  eventsOf,
+  eventTypes,
+  identity,
+  makeKey,
+  paths,
+  refusal,
+  send,
+  sql,
+  statuses,
+  tenant,
+} from './support.ts';
 
 let root: string;
 
@@ -37,7 +51,11 @@ describe('tenants.create', () => {
       mode: 'test',
       timezone: 'Europe/Berlin',
       address_suffix: '.short',
-      policy: { max_recipients: 40, ai_disclosure: { mode: 'footer' }, domains: { cloudflare_zones: ['Zone.Example'] } },
+      policy: {
+        max_recipients: 40,
+        ai_disclosure: { mode: 'footer' },
+        domains: { cloudflare_zones: ['Zone.Example'] },
+      },
       owner: { name: 'Ada', email: 'Ada@Example.com' },
     };
     const made = await tenant(root, 'acme', { ...said, billing: { mode: 'metered' } });
@@ -69,7 +87,7 @@ describe('tenants.create', () => {
   test('of two requests at once that want the same name one gets it', async () => {
     const body = { slug: 'acme', name: 'n', mode: 'live' };
     const answers = await Promise.all(Array.from({ length: 4 }, () => send(root, 'tenants.create', { body })));
-    expect(answers.map(({ status }) => status).sort()).toEqual([201, 409, 409, 409]);
+    expect(statuses(answers)).toEqual([201, 409, 409, 409]);
     for (const answer of answers.filter(({ status }) => status === 409)) {
       expect(await answer.json()).toMatchObject({ error: { code: 'slug_taken' } });
     }
@@ -94,7 +112,8 @@ describe('tenants.create', () => {
 
 test('tenants.list goes newest first through pages, by status and mode', async () => {
   const made: string[] = [];
-  for (const slug of ['t-a', 't-b', 't-c']) made.unshift((await tenant(root, slug, { mode: slug === 't-b' ? 'test' : 'live' })).id);
+  for (const slug of ['t-a', 't-b', 't-c'])
+    made.unshift((await tenant(root, slug, { mode: slug === 't-b' ? 'test' : 'live' })).id);
   const first = await call(root, 'tenants.list', { query: { limit: '2' } });
   expect(first.data.map(({ id }) => id)).toEqual(made.slice(0, 2));
   const cursor = first.next_cursor ?? '';
@@ -124,8 +143,16 @@ test('a cursor works for a day', async () => {
 describe('tenants.update', () => {
   test('changes the fields that are named, and says so in the log', async () => {
     const acme = await tenant(root, 'acme', { owner: { email: 'a@example.com' } });
-    const changed = await update(acme.id, { name: 'Acme', timezone: 'Asia/Tokyo', owner: { name: 'B', email: 'b@example.com' } });
-    expect(changed).toMatchObject({ name: 'Acme', timezone: 'Asia/Tokyo', owner: { name: 'B', email: 'b@example.com' } });
+    const changed = await update(acme.id, {
+      name: 'Acme',
+      timezone: 'Asia/Tokyo',
+      owner: { name: 'B', email: 'b@example.com' },
+    });
+    expect(changed).toMatchObject({
+      name: 'Acme',
+      timezone: 'Asia/Tokyo',
+      owner: { name: 'B', email: 'b@example.com' },
+    });
     expect(changed.updated_at > acme.updated_at).toBe(true);
     expect(await update(acme.id, { owner: null })).toMatchObject({ name: 'Acme', owner: null });
     expect(await update(acme.id, { owner: null })).toEqual(await update(acme.id, {}));
@@ -228,6 +255,8 @@ test('only platform keys manage tenants; a tenant key reads its own', async () =
   expect(await refusal(key, 'tenants.update', { params: { tenant_id: acme.id }, body: {} })).toEqual(denied);
   for (const tenant_id of ['ten_01JABCDEFGHJKMNPQRSTVWXYZ0', 'nonsense']) {
     expect(await refusal(root, 'tenants.get', { params: { tenant_id } })).toEqual({ code: 'tenant_not_found' });
-    expect(await refusal(root, 'tenants.update', { params: { tenant_id }, body: {} })).toEqual({ code: 'tenant_not_found' });
+    expect(await refusal(root, 'tenants.update', { params: { tenant_id }, body: {} })).toEqual({
+      code: 'tenant_not_found',
+    });
   }
 });

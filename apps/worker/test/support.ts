@@ -27,7 +27,7 @@ export const ALL = Object.keys(PERMISSIONS) as Permission[];
 
 /** Every permission that a key of this level can hold. */
 export function allOf(level: KeyLevel): Permission[] {
-  return ALL.filter((name) => (PERMISSIONS[name].levels as readonly KeyLevel[]).includes(level));
+  return ALL.filter((name) => PERMISSIONS[name].levels.includes(level));
 }
 
 /** Puts a platform key in place as the setup does, past the API. */
@@ -133,7 +133,7 @@ export async function call<K extends RouteId>(
   if (input.status !== undefined) expect(response.status).toBe(input.status);
   if (declared?.schema === null || declared === undefined) {
     expect(text).toBe('');
-    return null as RouteAnswer<K>['body'];
+    return null;
   }
   const body = JSON.parse(text) as RouteAnswer<K>['body'];
   const parsed = declared.schema.safeParse(body);
@@ -156,12 +156,21 @@ export async function refusal(
   return { code, ...details };
 }
 
+/** Statuses of several answers, rising. */
+export function statuses(answers: Response[]): number[] {
+  return answers.map(({ status }) => status).sort((a, b) => a - b);
+}
+
 /** The paths that an answer `invalid_request` (or one like it) names. */
 export function paths(answer: Record<string, unknown>): string[] {
   return (answer['errors'] as { path: string }[]).map(({ path }) => path);
 }
 
-export async function tenant(key: string, slug: string, body: object = {}): Promise<RouteAnswer<'tenants.create'>['body']> {
+export async function tenant(
+  key: string,
+  slug: string,
+  body: object = {},
+): Promise<RouteAnswer<'tenants.create'>['body']> {
   return call(key, 'tenants.create', { body: { slug, name: slug, mode: 'live', ...body } });
 }
 

@@ -64,11 +64,10 @@ describe('canonical JSON', () => {
   });
 
   it('differs from RFC 8785 in one point: keys sort by UTF-8 bytes, not by UTF-16 units', () => {
-    const keys = ['€', '\r', 'דּ', '1', '😀', '\u0080', 'ö'];
+    const keys = ['€', '\r', '\ufb33', '1', '😀', '\u0080', 'ö'];
     const input = Object.fromEntries(keys.map((key) => [key, 0]));
-    const ours = ['\r', '1', '\u0080', 'ö', '€', 'דּ', '😀'];
-    const rfc8785 = ['\r', '1', '\u0080', 'ö', '€', '😀', 'דּ'];
-    expect(Object.keys(parse(canonicalJson(input)) as object)).toEqual(expect.arrayContaining(ours));
+    const ours = ['\r', '1', '\u0080', 'ö', '€', '\ufb33', '😀'];
+    const rfc8785 = ['\r', '1', '\u0080', 'ö', '€', '😀', '\ufb33'];
     expect(canonicalJson(input)).toBe(`{${ours.map((key) => `${JSON.stringify(key)}:0`).join(',')}}`);
     expect(keys.toSorted()).toEqual(rfc8785);
   });

@@ -78,15 +78,15 @@ function transports(env: Env, world: InboundWorld, owner: Owner): { [P in Provid
     put: (key, bytes, metadata) => world.blobs.put(key, bytes, metadata),
     send: (job) => inbound.send(job),
     ownerOf: () => owner,
-    taken: (message, recipients) => recordTaken(env, message, recipients),
+    taken: (message, recipients) => recordTaken(config(env).provider_log_url, message, recipients),
   };
   return { simulator: simulatorTransport(ports), loopback: loopbackTransport(ports) };
 }
 
 /** On a local run the simulated provider keeps a log of its own outside the runtime, so that a test can hold us to it. */
-async function recordTaken(env: Env, message: OutgoingMessage, recipients: Address[]): Promise<void> {
-  if (env.PROVIDER_LOG === undefined) return;
-  await env.PROVIDER_LOG.fetch('http://provider.local/taken', {
+async function recordTaken(logUrl: string | null, message: OutgoingMessage, recipients: Address[]): Promise<void> {
+  if (logUrl === null) return;
+  await fetch(logUrl, {
     method: 'POST',
     body: JSON.stringify({ message_id: message.message_id, recipients, bytes: message.mime.length }),
   });

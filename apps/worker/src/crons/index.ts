@@ -5,6 +5,7 @@ import { createLog } from '../log.ts';
 import { mailboxStub } from '../objects/remote.ts';
 import { newId } from '../ports/random.ts';
 import { d1 } from '../ports/sql.ts';
+import { mintObjects } from './mint.ts';
 import { rollUpUsage } from './usage.ts';
 
 /** A mailbox with work is poked at least this often, should the platform have lost its alarm. */
@@ -12,7 +13,10 @@ const POKE_EVERY_MS = 5 * 60_000;
 const POKES_PER_RUN = 200;
 
 export async function runCron(cron: string, env: Env): Promise<void> {
-  if (cron === '* * * * *') return pokeMailboxes(env);
+  if (cron === '* * * * *') {
+    await mintObjects(env);
+    return pokeMailboxes(env);
+  }
   if (cron === '*/15 * * * *') return rollUpUsage(env);
   createLog(env.PM_LOG_LEVEL)('error', 'unknown_cron', { cron });
 }

@@ -47,9 +47,7 @@ export async function initMailbox(context: RequestContext, row: IdentityRecord):
   await call(
     mailboxStub(context.env, row.mailbox_do_id).init(callOf(context, row), {
       quota_do_id: row.tenant_quota_do_id,
-      created: young
-        ? { identity: { ...identityResource(context, row) }, event_id: id, at: row.created_at }
-        : null,
+      created: young ? { identity: { ...identityResource(context, row) }, event_id: id, at: row.created_at } : null,
     }),
   );
 }

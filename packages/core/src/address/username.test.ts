@@ -132,7 +132,7 @@ test('names that look alike have one fold', () => {
 });
 
 test('whatever is accepted is of the stored form, fits, and is accepted again unchanged', () => {
-  const character = fc.constantFrom(...'abmorn01.-_AZ@ é');
+  const character = fc.constantFrom(...Array.from('abmorn01.-_AZ@ é'));
   fc.assert(
     fc.property(fc.array(character, { maxLength: 30 }), (characters) => {
       const result = checkUsername(characters.join(''), TENANT);

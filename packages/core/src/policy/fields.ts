@@ -168,7 +168,7 @@ function document(values: ReadonlyMap<PolicyField, unknown>): PolicyPatch {
     if (leaf === undefined) tree[head] = value;
     else tree[head] = { ...(tree[head] as Tree | undefined), [leaf]: value };
   }
-  return tree as PolicyPatch;
+  return tree;
 }
 
 function same(a: unknown[], b: unknown[]): boolean {

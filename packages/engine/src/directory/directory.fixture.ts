@@ -75,7 +75,11 @@ export function auditEntry(action: string, tenant: TenantRow['id'], at = NOW): A
   };
 }
 
-export function identityRow(tenant: TenantRow['id'], username: string, changes: Partial<IdentityRow> = {}): IdentityRow {
+export function identityRow(
+  tenant: TenantRow['id'],
+  username: string,
+  changes: Partial<IdentityRow> = {},
+): IdentityRow {
   return {
     id: newId('idn', NOW),
     tenant_id: tenant,

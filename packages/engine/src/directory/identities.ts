@@ -171,6 +171,16 @@ export interface NewIdentity {
 
 export type InsertOutcome = 'created' | 'tenant_closed' | 'client_id_taken' | 'username_taken' | 'address_taken';
 
+/** What it means that an insert broke a constraint. */
+const BROKEN: Record<string, InsertOutcome> = {
+  'NOT NULL identities.tenant_id': 'tenant_closed',
+  'UNIQUE identities.tenant_id, identities.client_id': 'client_id_taken',
+  'UNIQUE identities.tenant_id, identities.username': 'username_taken',
+  'UNIQUE identities.tenant_id, identities.username_fold': 'username_taken',
+  'UNIQUE addresses.address': 'address_taken',
+  'NOT NULL addresses.address': 'address_taken',
+};
+
 /**
  * Adds an identity, its addresses and the audit entry, all or none. Nothing is looked up before: the constraints say
  * what is taken, and so does a null that the statements put where a tenant is not active or an address has a tombstone.
@@ -181,20 +191,9 @@ export async function insertIdentity(db: Db, { identity, addresses, audit }: New
     await db.batch([insertStatement(identity), ...addresses.map(addressStatement), auditStatement(audit)]);
     return 'created';
   } catch (error) {
-    switch (brokenConstraint(error)) {
-      case 'NOT NULL identities.tenant_id':
-        return 'tenant_closed';
-      case 'UNIQUE identities.tenant_id, identities.client_id':
-        return 'client_id_taken';
-      case 'UNIQUE identities.tenant_id, identities.username':
-      case 'UNIQUE identities.tenant_id, identities.username_fold':
-        return 'username_taken';
-      case 'UNIQUE addresses.address':
-      case 'NOT NULL addresses.address':
-        return 'address_taken';
-      default:
-        throw error;
-    }
+    const outcome = BROKEN[brokenConstraint(error) ?? ''];
+    if (outcome === undefined) throw error;
+    return outcome;
   }
 }
 

@@ -81,15 +81,11 @@ export async function insertTenant(
     await db.batch([insertStatement(row), auditStatement(audit)]);
     return 'created';
   } catch (error) {
-    switch (brokenConstraint(error)) {
-      case 'UNIQUE tenants.slug':
-        return 'slug_taken';
-      case 'UNIQUE tenants.address_suffix':
-      case 'UNIQUE tenants.suffix_fold':
-        return 'suffix_taken';
-      default:
-        throw error;
-    }
+    if (brokenConstraint(error)?.startsWith('UNIQUE tenants.') !== true) throw error;
+    // Of several names that are taken the error tells whichever was checked first.
+    const taken = await takenName(db, row);
+    if (taken === null) throw error;
+    return taken;
   }
 }
 

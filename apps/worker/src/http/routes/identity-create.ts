@@ -159,7 +159,10 @@ async function ownDomain(context: RequestContext, tenant: TenantRow, given: stri
   const domain = id === undefined ? undefined : await findDomain(context.db, tenant.id, id);
   if (domain === undefined) return refuse('domain_not_found');
   if (domain.tenant_id === null) {
-    return invalidRequest({ path: 'domain_id', message: 'must not be the platform domain, on which every identity is' });
+    return invalidRequest({
+      path: 'domain_id',
+      message: 'must not be the platform domain, on which every identity is',
+    });
   }
   if (domain.state !== 'healthy' && domain.state !== 'degraded') {
     return refuse('domain_not_ready', { state: domain.state });

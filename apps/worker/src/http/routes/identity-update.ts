@@ -49,9 +49,7 @@ export async function updateIdentity(context: RequestContext, id: IdentityId, bo
     const { next, actions } = planned.value;
     // A request that changes nothing may repeat one whose events were lost on the way to the mailbox.
     if (actions.size === 0) return answer(context, seen, await lastActions(context, seen));
-    const audits = await Promise.all(
-      [...actions].map(([action, details]) => audit(context, next, action, details)),
-    );
+    const audits = await Promise.all([...actions].map(([action, details]) => audit(context, next, action, details)));
     if (await changeIdentity(context.db, seen, next, audits)) return answer(context, { ...seen, ...next }, actions);
   }
   return refuse('unavailable', { step: 'directory' });

@@ -8,7 +8,12 @@ import { invalidRequest, ok, type Refusal, type Result, refuse } from '@pmail/co
 import { parseRfc3339, rfc3339, rfc3339OrNull } from '@pmail/core/time.ts';
 import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
 import { addKey, findKey, type KeyRow, listKeys, revokeKey, rotateKey } from '@pmail/engine/directory/keys.ts';
-import { type IdentityRef, identityStatement, type TenantRef, tenantStatement } from '@pmail/engine/directory/owners.ts';
+import {
+  type IdentityRef,
+  identityStatement,
+  type TenantRef,
+  tenantStatement,
+} from '@pmail/engine/directory/owners.ts';
 import { queryFirst } from '@pmail/engine/sql.ts';
 import type { z } from 'zod';
 import { newId } from '../../ports/random.ts';

@@ -97,9 +97,7 @@ async function plan(
   }
   if (fields.length === 0) return ok({ seen, next, audits, event: null });
   Object.assign(next, policyColumns(written.value), { policy_version: seen.policy_version + 1 });
-  audits.push(
-    await audit(context, next, 'tenant.policy_update', { fields, policy_version: next.policy_version }),
-  );
+  audits.push(await audit(context, next, 'tenant.policy_update', { fields, policy_version: next.policy_version }));
   return ok({ seen, next, audits, event: policyEvent(context, next, fields) });
 }
 

@@ -27,7 +27,11 @@ async function tenantOf(context: RequestContext, given: string | undefined): Pro
 }
 
 /** First and last day, both given or filled in; the schema has checked them where both were given. */
-function rangeOf(now: number, from: string | undefined, to: string | undefined): Result<{ first: number; last: number }> {
+function rangeOf(
+  now: number,
+  from: string | undefined,
+  to: string | undefined,
+): Result<{ first: number; last: number }> {
   const last = Date.parse(to ?? utcDay(now));
   const first = from === undefined ? last - (DAYS_DEFAULT - 1) * DAY_MS : Date.parse(from);
   const days = (last - first) / DAY_MS + 1;

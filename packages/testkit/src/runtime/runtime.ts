@@ -1,0 +1,143 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createWriteStream } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeApiKey } from '@pmail/core/keys/api-key.ts';
+import { buildWorker, ensureFolder } from './build.ts';
+import type { HostOptions } from './host.ts';
+
+/** A local service with state on disk, which can be stopped, killed and started again on the same state. */
+
+export interface RuntimeOptions {
+  /** Folder of the state; kept between runs. */
+  state: string;
+  port?: number;
+  vars?: Record<string, string>;
+  cron_ms?: number;
+  rate_limit?: number;
+}
+
+/** Made once per state and kept with it. */
+export interface Secrets {
+  PM_MASTER_KEY: string;
+  PM_KEY_PEPPER: string;
+  PM_HASH_KEY: string;
+  /** The first key of a fresh state. */
+  platform_key: string;
+}
+
+export class Runtime {
+  readonly url: string;
+  readonly port: number;
+  readonly state: string;
+  readonly secrets: Secrets;
+  readonly #options: HostOptions;
+  #child: ChildProcess | undefined;
+
+  private constructor(options: HostOptions, secrets: Secrets) {
+    this.#options = options;
+    this.secrets = secrets;
+    this.port = options.port;
+    this.state = dirname(options.state);
+    this.url = `http://127.0.0.1:${options.port}`;
+  }
+
+  static async start(options: RuntimeOptions): Promise<Runtime> {
+    await ensureFolder(options.state);
+    const secrets = await readSecrets(join(options.state, 'secrets.json'));
+    const { platform_key, ...keys } = secrets;
+    const runtime = new Runtime(
+      {
+        entry: await buildWorker(),
+        state: join(options.state, 'runtime'),
+        port: options.port ?? (await freePort()),
+        platform_key,
+        cron_ms: options.cron_ms ?? 60_000,
+        rate_limit: options.rate_limit ?? null,
+        vars: {
+          PM_ENV: 'local',
+          PM_JURISDICTION: 'default',
+          PM_PLATFORM_DOMAIN: 'agents.example',
+          PM_API_HOST: '127.0.0.1',
+          PM_LOG_LEVEL: 'warn',
+          ...keys,
+          ...options.vars,
+        },
+      },
+      secrets,
+    );
+    await runtime.start();
+    return runtime;
+  }
+
+  /** Starts the process again, on the state that is there. */
+  async start(): Promise<void> {
+    const host = fileURLToPath(new URL('./host.ts', import.meta.url));
+    const child = spawn(process.execPath, [host, JSON.stringify(this.#options)], {
+      // Its own process group, so that a kill takes workerd along.
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    });
+    this.#child = child;
+    const log = createWriteStream(join(this.state, 'runtime.log'), { flags: 'a' });
+    child.stdout?.pipe(log, { end: false });
+    child.stderr?.pipe(log, { end: false });
+    await new Promise<void>((resolve, reject) => {
+      child.once('message', () => resolve());
+      child.once('exit', (code) => reject(new Error(`the runtime ended with ${code}; see ${join(this.state, 'runtime.log')}`)));
+      child.once('error', reject);
+    });
+  }
+
+  /** SIGKILL to the runtime and everything it started. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
+  async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const { pid } = child;
+    const ended = new Promise<void>((resolve) => {
+      child.once('exit', () => resolve());
+    });
+    process.kill(signal === 'SIGKILL' ? -pid : pid, signal);
+    await ended;
+  }
+}
+
+async function readSecrets(path: string): Promise<Secrets> {
+  const known = await readFile(path, 'utf8').catch(() => undefined);
+  if (known !== undefined) return JSON.parse(known) as Secrets;
+  const secret = (): string => randomBytes(32).toString('base64');
+  const { key } = makeApiKey('live', randomBytes(40));
+  const secrets = {
+    PM_MASTER_KEY: secret(),
+    PM_KEY_PEPPER: secret(),
+    PM_HASH_KEY: secret(),
+    platform_key: key,
+  };
+  await writeFile(path, JSON.stringify(secrets), { mode: 0o600 });
+  return secrets;
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
