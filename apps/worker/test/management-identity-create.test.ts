@@ -285,7 +285,10 @@ test('invalid_request with the paths of what is wrong', async () => {
   expect(paths(answer).sort()).toEqual(['color', 'display_name', 'metadata.a', 'owner.email', 'send_policy.daily_cap']);
 });
 
-test('unavailable before the setup has added the platform domain', async () => {
+test('unavailable until the quota of the tenant and the platform domain are there', async () => {
+  await sql("UPDATE tenants SET quota_do_id = ''");
+  expect(await refused({ username: 'ann' })).toEqual({ code: 'unavailable', step: 'quota' });
+  expect(await refusal(key, 'usage.get')).toEqual({ code: 'unavailable', step: 'quota' });
   await sql('DELETE FROM domains');
   expect(await refused({ username: 'ann' })).toEqual({ code: 'unavailable', step: 'platform_domain' });
 });

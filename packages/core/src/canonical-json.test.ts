@@ -124,7 +124,10 @@ function sorted(value: Json): unknown {
 describe('the order of keys', () => {
   it('is that of their UTF-8 bytes', () => {
     const text = fc.string({
-      unit: fc.oneof(fc.constantFrom('a', 'é', '\ue000', '\uffff', '😀', '\u{10ffff}'), fc.string()),
+      unit: fc.oneof(
+        fc.constantFrom('a', 'é', '\ue000', '\uffff', '😀', '\u{10000}', '\u{10fffe}', '\u{10ffff}'),
+        fc.string(),
+      ),
     });
     const wellFormed = text.map((value) => value.toWellFormed());
     fc.assert(
@@ -132,6 +135,14 @@ describe('the order of keys', () => {
         expect(Math.sign(compareUtf8(a, b))).toBe(Math.sign(byBytes(a, b)));
       }),
     );
+  });
+
+  it('places characters above the basic plane behind all of it', () => {
+    for (const high of ['\u{10000}', '\u{103ff}', '\u{10fc00}', '\u{10ffff}']) {
+      expect(compareUtf8('\uffff', high)).toBeLessThan(0);
+      expect(compareUtf8('\ue000', high)).toBeLessThan(0);
+    }
+    expect(compareUtf8('\u{10fffe}', '\u{10ffff}')).toBeLessThan(0);
   });
 
   it('is a total order, also with broken text', () => {

@@ -17,6 +17,7 @@ describe('characters', () => {
   it('are counted as code points', () => {
     expect(codePoints('')).toBe(0);
     expect(codePoints('aé中😀')).toBe(4);
+    expect(codePoints('\u{10000}\u{103ff}\u{10fc00}\u{10ffff}\ue000')).toBe(5);
     expect(codePoints('\ud83d')).toBe(1);
     expect(codePoints('\ude00\ud83d')).toBe(2);
     fc.assert(

@@ -101,6 +101,12 @@ describe('a name cut to 255 bytes', () => {
     expect(boundFilename('x'.repeat(300))).toBe('x'.repeat(255));
   });
 
+  it('keeps an ending of at most 16 bytes', () => {
+    const ending = `.${'e'.repeat(15)}`;
+    expect(boundFilename(`${'x'.repeat(300)}${ending}`)).toBe(`${'x'.repeat(239)}${ending}`);
+    expect(boundFilename(`${'x'.repeat(300)}${ending}e`)).toBe('x'.repeat(255));
+  });
+
   it('does not keep an ending that is as long as a name', () => {
     expect(boundFilename(`a.${'x'.repeat(300)}`)).toBe(`a.${'x'.repeat(253)}`);
   });

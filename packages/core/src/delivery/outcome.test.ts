@@ -43,10 +43,27 @@ describe('an accepted message', () => {
       retry: null,
       reason: null,
       detail: null,
+      accepted: true,
       provider_message_id: 'prov-1',
       rfc_message_id: 'rfc-1@example.com',
       unknown: false,
     });
+  });
+
+  it('counts as accepted without an id of the provider too', () => {
+    const plan = planOutcome(accepted({ provider_message_id: null, rfc_message_id: null }), facts({ queued: [A] }));
+    expect(statuses(plan)).toEqual({ [A]: 'submitted' });
+    expect(plan).toMatchObject({ accepted: true, provider_message_id: null, rfc_message_id: null });
+  });
+
+  it('is the only result that counts as accepted', () => {
+    const others: TransportResult[] = [
+      { kind: 'rejected', reason: 'provider_validation', code: '', detail: '', refused: [] },
+      { kind: 'suppressed', code: '', detail: '' },
+      { kind: 'retry_later', class: 'relay', code: '', detail: '', refused: [] },
+      { kind: 'unknown', reason: 'transport_timeout', detail: '' },
+    ];
+    for (const other of others) expect(planOutcome(other, facts()).accepted).toBe(false);
   });
 
   it('rejects the recipients that the relay refused, with its reply, code and text apart', () => {

@@ -17,6 +17,7 @@ import {
   insertIdentity,
 } from '@pmail/engine/directory/identities.ts';
 import { findTenant, type TenantRow } from '@pmail/engine/directory/tenants.ts';
+import { newMailboxId } from '../../objects/new-id.ts';
 import { newId } from '../../ports/random.ts';
 import { hashAddress } from '../../ports/secrets.ts';
 import type { RequestContext } from '../context.ts';
@@ -115,8 +116,9 @@ async function planIdentity(
   const capped = checkDailyCap(context, tenant.policy_json, body.send_policy?.daily_cap);
   if (capped !== null) return capped;
   const platform = await findPlatformDomain(context.db);
-  // The setup adds it before anything else.
+  // The setup adds the domain before anything else; the quota of a tenant that it added takes a minute to be made.
   if (platform === undefined) return refuse('unavailable', { step: 'platform_domain' });
+  if (tenant.quota_do_id === '') return refuse('unavailable', { step: 'quota' });
   const own = body.domain_id === undefined ? ok(null) : await ownDomain(context, tenant, body.domain_id);
   if (!own.ok) return own;
 
@@ -136,7 +138,7 @@ async function planIdentity(
     pause_reason: null,
     send_policy_json: JSON.stringify(mergeSendPolicy({}, body.send_policy)),
     metadata_json: JSON.stringify(body.metadata ?? {}),
-    mailbox_do_id: newMailboxId(context),
+    mailbox_do_id: newMailboxId(context.env),
     is_system: 0,
     created_at: context.now,
     updated_at: context.now,
@@ -196,10 +198,6 @@ function newAddress(
     created_at: context.now,
     updated_at: context.now,
   };
-}
-
-function newMailboxId({ env, config: { jurisdiction } }: RequestContext): string {
-  return env.MAILBOX.newUniqueId(jurisdiction === null ? {} : { jurisdiction }).toString();
 }
 
 /** Only a platform key gives an identity more than the policy gives each. */

@@ -20,6 +20,7 @@ import {
   takenName,
 } from '@pmail/engine/directory/tenants.ts';
 import type { z } from 'zod';
+import { newQuotaId } from '../../objects/new-id.ts';
 import { quotaStub } from '../../objects/remote.ts';
 import { newId } from '../../ports/random.ts';
 import { type RequestContext, tenantCall } from '../context.ts';
@@ -96,11 +97,9 @@ function newTenant(context: RequestContext, body: CreateBody): Result<TenantRow>
  * send, whereas a quota whose tenant was then refused is only an object that nobody names.
  */
 async function makeQuota(context: RequestContext, row: TenantRow): Promise<string> {
-  const { env, config } = context;
-  const { jurisdiction } = config;
-  const id = env.QUOTA.newUniqueId(jurisdiction === null ? {} : { jurisdiction }).toString();
-  const quota = quotaStub(env, id);
-  await object(quota.init(tenantCall(context, row).tenant_id));
+  const id = newQuotaId(context.env);
+  const quota = quotaStub(context.env, id);
+  await object(quota.init(row.id));
   await object(quota.setBilling(tenantCall(context, row), row.billing_mode, {}));
   return id;
 }

@@ -46,6 +46,8 @@ export const usageHandlers: Group = {
   'usage.get': async (context, { query }) => {
     const tenant = await tenantOf(context, query.tenant_id);
     if (!tenant.ok) return tenant;
+    // The quota of a tenant that the setup added takes a minute to be made.
+    if (tenant.value.quota_do_id === '') return refuse('unavailable', { step: 'quota' });
     const answer = await object(quotaOf(context, tenant.value).usage(tenantCall(context, tenant.value)));
     return ok({
       status: 200 as const,

@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ApiError, PmailClient } from '@pmail/client/client.ts';
+import type { SendBody } from '@pmail/core/message/request.ts';
+import { ROOT } from '@pmail/testkit/runtime/build.ts';
+import type { Runtime } from '@pmail/testkit/runtime/runtime.ts';
+
+/** Waits of the send path, shortened so that a person can watch what takes minutes in production. */
+export const SHORT_WAITS = {
+  claim_ttl_ms: 4_000,
+  dispatch_after_ms: 2_000,
+  outbox_backoff_ms_min: 500,
+  outbox_backoff_ms_max: 2_000,
+  quota_task_retry_ms: 1_000,
+  followup_retry_ms: 2_000,
+  hold_ttl_ms: 20_000,
+};
+
+/** Who takes part: a test tenant with two identities. */
+export interface Place {
+  client: PmailClient;
+  /** Secret of the tenant key that the client uses. */
+  key: string;
+  tenant: string;
+  sender: Participant;
+  desk: Participant;
+}
+
+export interface Participant {
+  id: string;
+  address: string;
+}
+
+/** Finds or makes the tenant `demo` and its identities, so that a later run goes on in the same mailboxes. */
+export async function prepare(runtime: Runtime): Promise<Place> {
+  const platform = new PmailClient({ url: runtime.url, key: runtime.secrets.platform_key, retries: 5 });
+  const tenant = await findOrCreateTenant(platform);
+  await platform.call('tenants.policy.update', {
+    params: { tenant_id: tenant.id },
+    body: { policy: { max_recipients: 49 } },
+  });
+  const sender = await identity(platform, tenant.id, 'bookings', 'Acme Bookings');
+  const desk = await identity(platform, tenant.id, 'desk', 'Acme Front Desk');
+  const key = await platform.call('keys.create', {
+    body: {
+      name: `run ${randomBytes(3).toString('hex')}`,
+      level: 'tenant',
+      tenant_id: tenant.id,
+      permissions: ['messages:send', 'messages:read', 'messages:write', 'identities:read', 'webhooks:read', 'attachments:read'],
+    },
+  });
+  const { secret } = key.body as { secret: string };
+  const client = new PmailClient({ url: runtime.url, key: secret, retries: 8 });
+  return { client, key: secret, tenant: tenant.id, sender, desk };
+}
+
+async function findOrCreateTenant(platform: PmailClient): Promise<{ id: string; address_suffix: string }> {
+  const { body } = await platform.call('tenants.list', { query: { limit: 100 } });
+  const found = (body as { data: { id: string; slug: string; address_suffix: string }[] }).data.find(({ slug }) => slug === 'demo');
+  if (found !== undefined) return found;
+  const created = await platform.call('tenants.create', { body: { slug: 'demo', name: 'Demo', mode: 'test' } });
+  return created.body as { id: string; address_suffix: string };
+}
+
+/** Repeating the request with its client id gives the identity that exists. */
+async function identity(platform: PmailClient, tenant: string, username: string, name: string): Promise<Participant> {
+  const { body } = await platform.call('identities.create', {
+    params: { tenant_id: tenant },
+    body: {
+      username,
+      display_name: name,
+      client_id: `demo-${username}`,
+      owner: { name: 'Demo Owner', email: 'owner@example.com' },
+      signature: { text: `${name}\nagents.example` },
+    },
+  });
+  const { id, primary_address: address } = body as { id: string; primary_address: string };
+  return { id, address };
+}
+
+/** The bodies under examples/, by file name. */
+export async function examples(): Promise<Map<string, SendBody>> {
+  const folder = join(ROOT, 'examples');
+  const bodies = new Map<string, SendBody>();
+  for (const name of (await readdir(folder)).sort()) {
+    if (!name.endsWith('.json')) continue;
+    bodies.set(name.replace('.json', ''), JSON.parse(await readFile(join(folder, name), 'utf8')) as SendBody);
+  }
+  return bodies;
+}
+
+/**
+ * The body for this run: recipients at the simulator get a tag of the run, because one that has bounced or complained
+ * before is suppressed for good.
+ */
+export function forRun(body: SendBody, run: string): SendBody {
+  const tagged = (entry: NonNullable<SendBody['to']>[number]): typeof entry => {
+    if (typeof entry !== 'string') return { ...entry, address: String(tagged(entry.address)) };
+    return entry.replace(/^([a-z]+)(\+[a-z0-9]+)?@simulator\.invalid$/, `$1$2+${run}@simulator.invalid`);
+  };
+  const out: SendBody = { ...body };
+  for (const field of ['to', 'cc', 'bcc'] as const) {
+    const list = body[field];
+    if (list !== undefined) out[field] = list.map(tagged);
+  }
+  return out;
+}
+
+export function codeOf(error: unknown): string {
+  return error instanceof ApiError ? error.code : 'no answer';
+}

@@ -1,0 +1,104 @@
+import { ApiError } from '@pmail/client/client.ts';
+import type { SendBody } from '@pmail/core/message/request.ts';
+import type { MessageResource } from '@pmail/core/message/resource.ts';
+import { codeOf, type Place } from './place.ts';
+
+/** One key and what came of it. */
+export interface Send {
+  title: string;
+  key: string;
+  body: SendBody;
+  /** The message of every answer to this key, which must all be one. */
+  answers: MessageResource[];
+  /** Requests that ended without an answer. */
+  unanswered: number;
+  faults: string[];
+}
+
+type Answer = MessageResource & { deduplicated: boolean };
+
+export function newSend(title: string, key: string, body: SendBody): Send {
+  return { title, key, body, answers: [], unanswered: 0, faults: [] };
+}
+
+/** One request. An answer must repeat the first one to the letter, and say that it does. */
+export async function post(place: Place, send: Send): Promise<Answer | null> {
+  try {
+    const { body, headers } = await place.client.call('messages.send', {
+      params: { identity_id: place.sender.id },
+      body: send.body as never,
+      idempotencyKey: send.key,
+    });
+    const { deduplicated, ...message } = body as Answer;
+    const [first] = send.answers;
+    if (first !== undefined) {
+      if (JSON.stringify(first) !== JSON.stringify(message)) send.faults.push('a repeat was answered differently');
+      if (!deduplicated) send.faults.push('a repeat was not marked as one');
+      if (headers.get('idempotent-replayed') !== 'true') send.faults.push('a repeat lacked Idempotent-Replayed');
+    }
+    send.answers.push(message);
+    return { ...message, deduplicated };
+  } catch (error) {
+    // An answer that says "again" settles nothing either.
+    if (!(error instanceof ApiError) || error.retryable) send.unanswered++;
+    else send.faults.push(`refused: ${codeOf(error)}`);
+    return null;
+  }
+}
+
+/** The same key with another body: refused, and pointing at the message that has the key. */
+export async function conflict(place: Place, send: Send): Promise<string> {
+  try {
+    await place.client.call('messages.send', {
+      params: { identity_id: place.sender.id },
+      body: { ...send.body, text: `${send.body.text ?? ''} (changed)` } as never,
+      idempotencyKey: send.key,
+    });
+    send.faults.push('another body was accepted under the same key');
+    return 'accepted';
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'idempotency_conflict' || error.status !== 409) {
+      send.faults.push(`another body was answered with ${codeOf(error)}`);
+    } else if (error.details['original_message_id'] !== send.answers[0]?.id) {
+      send.faults.push('the conflict named another message');
+    }
+    return error instanceof ApiError ? `${error.status} ${error.code}` : 'no answer';
+  }
+}
+
+export async function readMessage(place: Place, id: string): Promise<MessageResource> {
+  const { body } = await place.client.call('messages.get', {
+    params: { identity_id: place.sender.id, message_id: id },
+  });
+  return body as MessageResource;
+}
+
+const ENDED = ['delivered', 'bounced', 'complained', 'rejected', 'failed', 'suppressed', 'canceled', 'uncertain'];
+
+/** Whether nothing more is going to happen to a message by itself. */
+export function isAtRest(message: MessageResource): boolean {
+  return (message.deliveries ?? []).every(({ address, status }) => {
+    if (ENDED.includes(status) || (status === 'deferred' && address.startsWith('deferred'))) return true;
+    // Sent by a person's word: the provider never told us its id, so it can tell nothing more.
+    return status === 'submitted' && message.provider_message_id === null && message.status !== 'queued';
+  });
+}
+
+/** Waits until every send has come to rest, or gives up with those that have not. */
+export async function waitForRest(place: Place, sends: Send[], limitMs: number): Promise<Map<string, MessageResource>> {
+  const messages = new Map<string, MessageResource>();
+  const ends = Date.now() + limitMs;
+  for (;;) {
+    for (const send of sends) {
+      const id = send.answers[0]?.id;
+      const known = id === undefined ? undefined : messages.get(id);
+      if (id === undefined || (known !== undefined && isAtRest(known))) continue;
+      messages.set(id, await readMessage(place, id));
+    }
+    const waiting = [...messages.values()].filter((message) => !isAtRest(message));
+    if (waiting.length === 0 || Date.now() > ends) return messages;
+    await new Promise((resolve) => {
+      setTimeout(resolve, 500);
+    });
+  }
+}

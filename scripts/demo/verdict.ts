@@ -1,0 +1,75 @@
+import type { MessageResource } from '@pmail/core/message/resource.ts';
+import type { ProviderLog } from '@pmail/testkit/provider-log.ts';
+import type { Place } from './place.ts';
+import { isAtRest, type Send } from './sends.ts';
+
+/**
+ * Holds what the API says against what the provider's own log and the receiving mailbox say: each key one message, each
+ * message at most one email, nothing lost.
+ */
+export async function judge(
+  place: Place,
+  sends: Send[],
+  messages: Map<string, MessageResource>,
+  provider: ProviderLog,
+): Promise<string[]> {
+  const faults: string[] = [];
+  const owners = new Map<string, string>();
+  for (const send of sends) {
+    for (const fault of send.faults) faults.push(`${send.title}: ${fault}`);
+    const ids = new Set(send.answers.map(({ id }) => id));
+    const [id] = ids;
+    if (id === undefined) {
+      faults.push(`${send.title}: no answer at all`);
+      continue;
+    }
+    if (ids.size > 1) faults.push(`${send.title}: one key, ${ids.size} messages`);
+    const other = owners.get(id);
+    if (other !== undefined) faults.push(`${send.title} and ${other} share a message`);
+    owners.set(id, send.title);
+    const message = messages.get(id);
+    if (message === undefined) faults.push(`${send.title}: accepted and gone`);
+    else faults.push(...judgeMessage(send, message, provider));
+  }
+  faults.push(...(await judgeDesk(place, sends, messages)));
+  return faults;
+}
+
+function judgeMessage(send: Send, message: MessageResource, provider: ProviderLog): string[] {
+  const faults: string[] = [];
+  if (!isAtRest(message)) faults.push(`${send.title}: still ${message.status}`);
+  if (message.status === 'uncertain') faults.push(`${send.title}: uncertain, and nobody has resolved it`);
+  const calls = provider.callsFor(message.id);
+  if (calls.length > 1) faults.push(`${send.title}: the provider took it ${calls.length} times`);
+  const sent = (message.deliveries ?? []).some(({ status }) => !['rejected', 'failed', 'suppressed', 'queued'].includes(status));
+  if (sent && calls.length === 0) faults.push(`${send.title}: ${message.status}, but the provider never took it`);
+  if (!sent && calls.length > 0 && message.status !== 'failed') {
+    faults.push(`${send.title}: ${message.status}, but the provider took it`);
+  }
+  return faults;
+}
+
+/** Copies that arrived in the other mailbox, counted by the Message-ID that only one send can have. */
+async function judgeDesk(place: Place, sends: Send[], messages: Map<string, MessageResource>): Promise<string[]> {
+  const copies = new Map<string, number>();
+  let cursor: string | undefined;
+  do {
+    const { body } = await place.client.call('messages.list', {
+      params: { identity_id: place.desk.id },
+      query: { direction: 'inbound', limit: 100, cursor },
+    });
+    const page = body as { data: MessageResource[]; next_cursor: string | null };
+    for (const { rfc_message_id: id } of page.data) copies.set(id ?? '', (copies.get(id ?? '') ?? 0) + 1);
+    cursor = page.next_cursor ?? undefined;
+  } while (cursor !== undefined);
+  const faults: string[] = [];
+  for (const [id, count] of copies) if (count > 1) faults.push(`${count} copies of <${id}> at the desk`);
+  for (const send of sends) {
+    const message = messages.get(send.answers[0]?.id ?? '');
+    const delivery = message?.deliveries?.find(({ address }) => address === place.desk.address);
+    if (message === undefined || delivery?.status !== 'delivered') continue;
+    const rfcId = `${message.id.slice(4).toLowerCase()}@${place.sender.address.split('@')[1]}`;
+    if (copies.get(rfcId) !== 1) faults.push(`${send.title}: delivered to the desk, which has ${copies.get(rfcId) ?? 0} copies`);
+  }
+  return faults;
+}
