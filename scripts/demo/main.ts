@@ -66,7 +66,9 @@ async function sendExamples(place: Place, run: string): Promise<Send[]> {
     sends.push(send);
     const first = await post(place, send);
     const again = await post(place, send);
-    console.log(`  ${name.padEnd(22)} ${first?.id ?? 'refused'}  repeat: ${again?.deduplicated ? 'replayed' : 'NOT REPLAYED'}`);
+    console.log(
+      `  ${name.padEnd(22)} ${first?.id ?? 'refused'}  repeat: ${again?.deduplicated ? 'replayed' : 'NOT REPLAYED'}`,
+    );
   }
   const [plain] = sends.filter(({ title }) => title === 'plain');
   if (plain !== undefined) console.log(`  same key, another body: ${await conflict(place, plain)}`);
@@ -80,7 +82,11 @@ async function killInFlight(place: Place, runtime: Runtime, provider: ProviderLo
   provider.hold();
   const burst = Array.from({ length: BURST }, (_, index) => {
     const to = index % 3 === 0 ? [place.desk.address] : [`delivered+burst${index}+${run}@simulator.invalid`];
-    return newSend(`burst ${index}`, `demo-${run}-burst-${index}`, { to, subject: `Burst ${index}`, text: `Number ${index}.` });
+    return newSend(`burst ${index}`, `demo-${run}-burst-${index}`, {
+      to,
+      subject: `Burst ${index}`,
+      text: `Number ${index}.`,
+    });
   });
   // The first half is accepted, and the provider has taken one of it without answering; the other half has only begun.
   await Promise.all(burst.slice(0, BURST / 2).map((send) => post(impatient, send)));
@@ -148,7 +154,9 @@ async function verdict(
   for (const fault of faults) console.log(`  ${fault}`);
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
   const requests = sends.reduce((sum, { answers, unanswered }) => sum + answers.length + unanswered, 0);
-  console.log(`  ${sends.length} keys, ${requests} requests, ${provider.taken.length} emails taken by the provider, ${seconds} s`);
+  console.log(
+    `  ${sends.length} keys, ${requests} requests, ${provider.taken.length} emails taken by the provider, ${seconds} s`,
+  );
   console.log(faults.length === 0 ? '  CLEAN: each key one email, none lost' : `  NOT CLEAN: ${faults.length} faults`);
   return faults.length === 0 ? 0 : 1;
 }

@@ -47,7 +47,14 @@ export async function prepare(runtime: Runtime): Promise<Place> {
       name: `run ${randomBytes(3).toString('hex')}`,
       level: 'tenant',
       tenant_id: tenant.id,
-      permissions: ['messages:send', 'messages:read', 'messages:write', 'identities:read', 'webhooks:read', 'attachments:read'],
+      permissions: [
+        'messages:send',
+        'messages:read',
+        'messages:write',
+        'identities:read',
+        'webhooks:read',
+        'attachments:read',
+      ],
     },
   });
   const { secret } = key.body as { secret: string };
@@ -57,7 +64,9 @@ export async function prepare(runtime: Runtime): Promise<Place> {
 
 async function findOrCreateTenant(platform: PmailClient): Promise<{ id: string; address_suffix: string }> {
   const { body } = await platform.call('tenants.list', { query: { limit: 100 } });
-  const found = (body as { data: { id: string; slug: string; address_suffix: string }[] }).data.find(({ slug }) => slug === 'demo');
+  const found = (body as { data: { id: string; slug: string; address_suffix: string }[] }).data.find(
+    ({ slug }) => slug === 'demo',
+  );
   if (found !== undefined) return found;
   const created = await platform.call('tenants.create', { body: { slug: 'demo', name: 'Demo', mode: 'test' } });
   return created.body as { id: string; address_suffix: string };

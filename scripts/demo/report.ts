@@ -72,8 +72,18 @@ function time(text: string): string {
 }
 
 function describe({ type, data }: EventEnvelope): string {
-  const { recipient, smtp_response, reason, provider, bounce_type, status } = data as Record<string, string | undefined>;
-  const parts = [recipient, bounce_type, smtp_response, reason, status, provider === undefined ? undefined : `by ${provider}`];
+  const { recipient, smtp_response, reason, provider, bounce_type, status } = data as Record<
+    string,
+    string | undefined
+  >;
+  const parts = [
+    recipient,
+    bounce_type,
+    smtp_response,
+    reason,
+    status,
+    provider === undefined ? undefined : `by ${provider}`,
+  ];
   return [type.padEnd(20), ...parts.filter((part) => part !== undefined && part !== null)].join('  ');
 }
 
@@ -95,5 +105,6 @@ export function printRecipients(sends: Send[], messages: Map<string, MessageReso
     }
   }
   const widths = rows[0]?.map((_cell, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  for (const row of rows) console.log(`  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd());
+  for (const row of rows)
+    console.log(`  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd());
 }

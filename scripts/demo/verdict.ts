@@ -41,7 +41,9 @@ function judgeMessage(send: Send, message: MessageResource, provider: ProviderLo
   if (message.status === 'uncertain') faults.push(`${send.title}: uncertain, and nobody has resolved it`);
   const calls = provider.callsFor(message.id);
   if (calls.length > 1) faults.push(`${send.title}: the provider took it ${calls.length} times`);
-  const sent = (message.deliveries ?? []).some(({ status }) => !['rejected', 'failed', 'suppressed', 'queued'].includes(status));
+  const sent = (message.deliveries ?? []).some(
+    ({ status }) => !['rejected', 'failed', 'suppressed', 'queued'].includes(status),
+  );
   if (sent && calls.length === 0) faults.push(`${send.title}: ${message.status}, but the provider never took it`);
   if (!sent && calls.length > 0 && message.status !== 'failed') {
     faults.push(`${send.title}: ${message.status}, but the provider took it`);
@@ -69,7 +71,8 @@ async function judgeDesk(place: Place, sends: Send[], messages: Map<string, Mess
     const delivery = message?.deliveries?.find(({ address }) => address === place.desk.address);
     if (message === undefined || delivery?.status !== 'delivered') continue;
     const rfcId = `${message.id.slice(4).toLowerCase()}@${place.sender.address.split('@')[1]}`;
-    if (copies.get(rfcId) !== 1) faults.push(`${send.title}: delivered to the desk, which has ${copies.get(rfcId) ?? 0} copies`);
+    if (copies.get(rfcId) !== 1)
+      faults.push(`${send.title}: delivered to the desk, which has ${copies.get(rfcId) ?? 0} copies`);
   }
   return faults;
 }

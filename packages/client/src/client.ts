@@ -1,5 +1,5 @@
+import { ROUTES, type RouteAnswer, type RouteId, type RouteInput } from '@pmail/contracts/routes.ts';
 import type { WireError } from '@pmail/core/errors.ts';
-import { type RouteAnswer, type RouteId, type RouteInput, ROUTES } from '@pmail/contracts/routes.ts';
 
 /** An answer of the API that is not a success. `retryable` says whether the same request may succeed later. */
 export class ApiError extends Error {
@@ -86,7 +86,9 @@ export class PmailClient {
   async #once<K extends RouteId>(id: K, input: CallInput<K>): Promise<CallAnswer<K>> {
     const { url, key, fetch: send = fetch } = this.#options;
     const route = ROUTES[id];
-    const path = route.path.replace(/\{(\w+)\}/g, (_match, name: string) => encodeURIComponent(input.params?.[name] ?? ''));
+    const path = route.path.replace(/\{(\w+)\}/g, (_match, name: string) =>
+      encodeURIComponent(input.params?.[name] ?? ''),
+    );
     const query = new URLSearchParams();
     for (const [name, value] of Object.entries(input.query ?? {})) {
       if (value !== undefined) query.set(name, String(value));
@@ -104,9 +106,15 @@ export class PmailClient {
     } catch (error) {
       throw new ConnectionError(error instanceof Error ? error.message : 'no answer', { cause: error });
     }
-    if (response.ok) return { status: response.status, body: parse(response, text) as RouteAnswer<K>['body'], headers: response.headers };
+    if (response.ok)
+      return {
+        status: response.status,
+        body: parse(response, text) as RouteAnswer<K>['body'],
+        headers: response.headers,
+      };
     const body = parse(response, text) as WireError | undefined;
-    if (body?.error?.code === undefined) throw new ConnectionError(`status ${response.status} without an error of the API`);
+    if (body?.error?.code === undefined)
+      throw new ConnectionError(`status ${response.status} without an error of the API`);
     const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
     throw new ApiError(response.status, body, Number.isFinite(retryAfter) ? retryAfter * 1_000 : null);
   }

@@ -123,8 +123,12 @@ function verdict(options: Options, tally: Tally, started: number, broken: boolea
   // A handful of schedules cannot reach every mark.
   const missed = total > 100 && tally.failed <= FAILURES_SHOWN_MAX ? tally.missed() : [];
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
-  console.log(`\none send in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`);
-  console.log(`marks reached: ${tally.marks.size} of ${MARKS.length}; pairs of faults seen together: ${tally.pairs.size}`);
+  console.log(
+    `\none send in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`,
+  );
+  console.log(
+    `marks reached: ${tally.marks.size} of ${MARKS.length}; pairs of faults seen together: ${tally.pairs.size}`,
+  );
   for (const mark of missed) console.log(`  NEVER REACHED: ${mark}`);
   const clean = tally.failed === 0 && missed.length === 0 && !broken;
   console.log(clean ? 'clean' : `NOT CLEAN: ${tally.failed} failed, ${missed.length} marks never reached`);

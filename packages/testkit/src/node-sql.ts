@@ -57,7 +57,9 @@ export function nodeDb(database: DatabaseSync): Db {
     batch: (statements) => {
       database.exec('BEGIN');
       try {
-        const results = statements.map(({ sql, bindings }) => prepare(sql).all(...bindings) as Record<string, SqlValue>[]);
+        const results = statements.map(
+          ({ sql, bindings }) => prepare(sql).all(...bindings) as Record<string, SqlValue>[],
+        );
         database.exec('COMMIT');
         return Promise.resolve(results);
       } catch (error) {

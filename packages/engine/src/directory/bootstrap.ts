@@ -1,3 +1,4 @@
+import { foldName } from '@pmail/core/address/username.ts';
 import type { AddressId, DomainId, Id, IdentityId, KeyId, TenantId } from '@pmail/core/ids.ts';
 import { type Statement, statement } from '../sql.ts';
 import { auditStatement } from './audit.ts';
@@ -59,7 +60,7 @@ export function bootstrapStatements(input: Bootstrap): Statement[] {
       ids.identity,
       ids.tenant,
       system.local_part,
-      system.local_part,
+      foldName(system.local_part),
       system.name,
       system.owner_email,
       JSON.stringify({ daily_cap: SYSTEM_DAILY_CAP }),

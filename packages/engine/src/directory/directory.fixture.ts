@@ -2,7 +2,7 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference types="node" />
 import { createIdFactory } from '@pmail/core/ids.ts';
-import { memoryDirectory, nodeDb } from '../../../testkit/src/node-sql.ts';
+import { memoryDirectory, nodeDb } from '@pmail/testkit/node-sql.ts';
 import { type Db, queryAll, type SqlValue, statement } from '../sql.ts';
 import type { AuditEntry } from './audit.ts';
 import type { AddressRow, IdentityRow, NewIdentity } from './identities.ts';

@@ -1,6 +1,6 @@
 import type { TenantId } from '@pmail/core/ids.ts';
 import type { UsageMetric } from '../quota/types.ts';
-import { type Db, queryAll } from '../sql.ts';
+import { type Db, queryAll, statement } from '../sql.ts';
 
 /** Usage of a tenant in one UTC day, as the roll-up last wrote it. */
 export interface UsageDayRow {
@@ -18,5 +18,35 @@ export function readUsageDays(db: Db, tenant: TenantId, from: string, to: string
     tenant,
     from,
     to,
+  );
+}
+
+/** Tenants with their quota objects, in order of their ids; those after `after`. */
+export function pageOfQuotas(db: Db, after: string, limit: number): Promise<{ id: TenantId; quota_do_id: string }[]> {
+  return queryAll(
+    db,
+    "SELECT id, quota_do_id FROM tenants WHERE id > ? AND quota_do_id <> '' ORDER BY id LIMIT ?",
+    after,
+    limit,
+  );
+}
+
+/** Writes counters over what the roll-up wrote before; a day is written again until it is over. */
+export async function writeUsageDays(
+  db: Db,
+  tenant: TenantId,
+  days: { day: string; metric: string; value: number }[],
+): Promise<void> {
+  await db.batch(
+    days.map(({ day, metric, value }) =>
+      statement(
+        `INSERT INTO usage_daily (tenant_id, day, metric, value) VALUES (?, ?, ?, ?)
+         ON CONFLICT (tenant_id, day, metric) DO UPDATE SET value = excluded.value`,
+        tenant,
+        day,
+        metric,
+        value,
+      ),
+    ),
   );
 }

@@ -1,15 +1,24 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const OUT = join(ROOT, '.state', 'build');
 
 /** What the bundle is made of; when none of it changed, the last bundle is taken. */
-const INPUTS = ['apps/worker/src', 'packages/core/src', 'packages/engine/src', 'packages/contracts/src', 'packages/mime/src', 'packages/transports/src', 'wrangler.toml', 'pnpm-lock.yaml'];
+const INPUTS = [
+  'apps/worker/src',
+  'packages/core/src',
+  'packages/engine/src',
+  'packages/contracts/src',
+  'packages/mime/src',
+  'packages/transports/src',
+  'wrangler.toml',
+  'pnpm-lock.yaml',
+];
 
 /** Bundles the Worker exactly as a deployment does. Returns the path of its entry module. */
 export async function buildWorker(): Promise<string> {

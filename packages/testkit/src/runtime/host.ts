@@ -1,12 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
-import { unstable_getMiniflareWorkerOptions, unstable_splitSqlQuery } from 'wrangler';
 import { PERMISSION_NAMES } from '@pmail/contracts/permissions.ts';
 import { createIdFactory } from '@pmail/core/ids.ts';
 import { parseApiKey } from '@pmail/core/keys/api-key.ts';
 import { bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
+import { unstable_getMiniflareWorkerOptions, unstable_splitSqlQuery } from 'wrangler';
 import { ROOT } from './build.ts';
 
 /**
@@ -81,7 +81,9 @@ async function migrate(mf: Miniflare): Promise<void> {
       'CREATE TABLE IF NOT EXISTS d1_migrations (id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)',
     )
     .run();
-  const applied = new Set((await db.prepare('SELECT name FROM d1_migrations').all<{ name: string }>()).results.map(({ name }) => name));
+  const applied = new Set(
+    (await db.prepare('SELECT name FROM d1_migrations').all<{ name: string }>()).results.map(({ name }) => name),
+  );
   const folder = join(ROOT, 'migrations');
   for (const name of (await readdir(folder)).sort()) {
     if (!name.endsWith('.sql') || applied.has(name)) continue;

@@ -87,7 +87,9 @@ export class Runtime {
     child.stderr?.pipe(log, { end: false });
     await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());
-      child.once('exit', (code) => reject(new Error(`the runtime ended with ${code}; see ${join(this.state, 'runtime.log')}`)));
+      child.once('exit', (code) =>
+        reject(new Error(`the runtime ended with ${code}; see ${join(this.state, 'runtime.log')}`)),
+      );
       child.once('error', reject);
     });
   }
