@@ -91,7 +91,7 @@ describe('house rules', () => {
   });
 
   it('nobody imports an app, and nobody reaches into another package by a relative path', () => {
-    const broken = sources.flatMap(({ path, imports }) =>
+    const broken = sources.filter(({ path }) => !path.endsWith('.config.ts')).flatMap(({ path, imports }) =>
       imports.flatMap(({ specifier }) => {
         if (/^@pmail\/(worker|cli)(\/|$)/.test(specifier)) return [`${path} imports ${specifier}`];
         if (!specifier.startsWith('.')) return [];

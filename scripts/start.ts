@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
-import { prepare } from './demo/place.ts';
+import { prepare } from './load/place.ts';
 
 /** The local service, with a test tenant, two identities, a key and something to try. */
 

@@ -1,3 +1,4 @@
 import { defineConfig } from 'vitest/config';
+import { testFiles } from './test-files.ts';
 
-export default defineConfig({ test: { name: 'house', include: ['**/*.test.ts'] } });
+export default defineConfig({ test: { name: 'house', ...testFiles('.') } });

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
+import { testFiles } from '../../scripts/test-files.ts';
 
 /** The Worker in its own runtime, with the bindings of wrangler.toml and settings of a test deployment. */
 
@@ -30,7 +31,7 @@ export default defineConfig({
   ],
   test: {
     name: 'worker',
-    include: ['test/**/*.test.ts'],
+    ...testFiles('test'),
     setupFiles: ['./test/setup.ts'],
     // Bundled first: one of its own dependencies requires a module that only bundlers know to leave out.
     deps: { optimizer: { ssr: { enabled: true, include: ['@pmail/mime > sanitize-html'] } } },

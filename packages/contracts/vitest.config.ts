@@ -1,3 +1,4 @@
 import { defineConfig } from 'vitest/config';
+import { testFiles } from '../../scripts/test-files.ts';
 
-export default defineConfig({ test: { name: 'contracts', include: ['src/**/*.test.ts'] } });
+export default defineConfig({ test: { name: 'contracts', ...testFiles('src') } });

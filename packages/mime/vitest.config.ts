@@ -1,5 +1,4 @@
 import { defineConfig } from 'vitest/config';
+import { testFiles } from '../../scripts/test-files.ts';
 
-export default defineConfig({
-  test: { name: 'mime', include: ['src/**/*.test.ts'], testTimeout: 30_000 },
-});
+export default defineConfig({ test: { name: 'mime', ...testFiles('src'), testTimeout: 30_000 } });

@@ -1,7 +1,7 @@
 import type { EventEnvelope } from '@pmail/core/events/types.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
-import type { Place } from './place.ts';
-import type { Send } from './sends.ts';
+import type { Place } from '../load/place.ts';
+import type { Send } from '../load/sends.ts';
 
 export function heading(text: string): void {
   console.log(`\n== ${text}`);

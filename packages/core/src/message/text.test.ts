@@ -45,6 +45,10 @@ describe('text cut to units', () => {
     expect(cutUnits('a😀', 3)).toBe('a😀');
     expect(cutUnits('a😀', 2)).toBe('a');
     expect(cutUnits('a😀b', 3)).toBe('a😀');
+    expect(cutUnits('\u{10000}x', 1)).toBe('');
+    expect(cutUnits('\u{10fc00}x', 1)).toBe('');
+    expect(cutUnits('\ud7ffxx', 1)).toBe('\ud7ff');
+    expect(cutUnits('\ue000xx', 1)).toBe('\ue000');
     fc.assert(
       fc.property(text, fc.nat(100), (value, max) => {
         const start = cutUnits(value, max);
@@ -62,6 +66,7 @@ describe('a snippet', () => {
     expect(snippetOf('Hello\r\n\r\n  Jo,\tnice\u00a0day \n')).toBe('Hello Jo, nice day');
     expect(snippetOf('a'.repeat(300))).toBe('a'.repeat(240));
     expect(snippetOf('😀'.repeat(300))).toBe('😀'.repeat(240));
+    expect(snippetOf(`${'a'.repeat(239)} b`)).toBe('a'.repeat(239));
     expect(snippetOf('')).toBe('');
   });
 

@@ -108,9 +108,12 @@ describe('attachments', () => {
     expect(filePaths({ disposition: 'attachment' })).toEqual([]);
   });
 
-  it.each(['logo', 'logo@example.com', '<logo@example.com>', 'a.b-c_d'])('take the content id %j', (content_id) => {
-    expect(filePaths({ content_id })).toEqual([]);
-  });
+  it.each(['logo', 'logo@example.com', '<logo@example.com>', 'a.b-c_d', `<${'x'.repeat(255)}>`])(
+    'take the content id %j',
+    (content_id) => {
+      expect(filePaths({ content_id })).toEqual([]);
+    },
+  );
 
   it.each(['', '<>', 'a b', 'a\r\nb', 'a>b', '<a', 'a"b', 'a(b)', 'löwe', 'x'.repeat(256)])(
     'refuse the content id %j',

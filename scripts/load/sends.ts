@@ -10,6 +10,8 @@ export interface Send {
   body: SendBody;
   /** The message of every answer to this key, which must all be one. */
   answers: MessageResource[];
+  /** How many answers claimed to have made the message; at most one may. */
+  fresh: number;
   /** Requests that ended without an answer. */
   unanswered: number;
   faults: string[];
@@ -18,7 +20,7 @@ export interface Send {
 type Answer = MessageResource & { deduplicated: boolean };
 
 export function newSend(title: string, key: string, body: SendBody): Send {
-  return { title, key, body, answers: [], unanswered: 0, faults: [] };
+  return { title, key, body, answers: [], fresh: 0, unanswered: 0, faults: [] };
 }
 
 /** One request. An answer must repeat the first one to the letter, and say that it does. */
@@ -31,10 +33,12 @@ export async function post(place: Place, send: Send): Promise<Answer | null> {
     });
     const { deduplicated, ...message } = body as Answer;
     const [first] = send.answers;
-    if (first !== undefined) {
-      if (JSON.stringify(first) !== JSON.stringify(message)) send.faults.push('a repeat was answered differently');
-      if (!deduplicated) send.faults.push('a repeat was not marked as one');
-      if (headers.get('idempotent-replayed') !== 'true') send.faults.push('a repeat lacked Idempotent-Replayed');
+    if (first !== undefined && JSON.stringify(first) !== JSON.stringify(message)) {
+      send.faults.push('a repeat was answered differently');
+    }
+    if (!deduplicated && ++send.fresh > 1) send.faults.push('a repeat was not marked as one');
+    if (deduplicated !== (headers.get('idempotent-replayed') === 'true')) {
+      send.faults.push('Idempotent-Replayed and deduplicated disagree');
     }
     send.answers.push(message);
     return { ...message, deduplicated };
