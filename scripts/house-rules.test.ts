@@ -91,14 +91,16 @@ describe('house rules', () => {
   });
 
   it('nobody imports an app, and nobody reaches into another package by a relative path', () => {
-    const broken = sources.filter(({ path }) => !path.endsWith('.config.ts')).flatMap(({ path, imports }) =>
-      imports.flatMap(({ specifier }) => {
-        if (/^@pmail\/(worker|cli)(\/|$)/.test(specifier)) return [`${path} imports ${specifier}`];
-        if (!specifier.startsWith('.')) return [];
-        const target = relative(ROOT, resolve(ROOT, dirname(path), specifier));
-        return homeOf(target) === homeOf(path) || !target.includes('/') ? [] : [`${path} reaches ${target}`];
-      }),
-    );
+    const broken = sources
+      .filter(({ path }) => !path.endsWith('.config.ts'))
+      .flatMap(({ path, imports }) =>
+        imports.flatMap(({ specifier }) => {
+          if (/^@pmail\/(worker|cli)(\/|$)/.test(specifier)) return [`${path} imports ${specifier}`];
+          if (!specifier.startsWith('.')) return [];
+          const target = relative(ROOT, resolve(ROOT, dirname(path), specifier));
+          return homeOf(target) === homeOf(path) || !target.includes('/') ? [] : [`${path} reaches ${target}`];
+        }),
+      );
     expect(broken).toEqual([]);
   });
 

@@ -76,7 +76,7 @@ const COMMANDS = {
   sim: (args) => [['node', ['packages/sim/src/cli.ts', ...args]]],
   kill: (args) => [['node', ['scripts/kill/main.ts', ...args]]],
   bench: (args) => [['node', ['bench/main.ts', ...args]]],
-  bootstrap: (args) => [['node', ['scripts/bootstrap.ts', ...args]]],
+  bootstrap: (args) => [['node', ['scripts/bootstrap/main.ts', ...args]]],
 };
 
 const [name, ...args] = process.argv.slice(2);

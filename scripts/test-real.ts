@@ -17,7 +17,11 @@ interface Tool {
 }
 
 const TOOLS: Tool[] = [
-  { probe: ['python3', '-c', 'import email.policy'], packages: ['python3'], why: 'reading our mail with an independent parser' },
+  {
+    probe: ['python3', '-c', 'import email.policy'],
+    packages: ['python3'],
+    why: 'reading our mail with an independent parser',
+  },
 ];
 
 function works([command, ...args]: [string, ...string[]]): boolean {
@@ -41,7 +45,8 @@ if (missing.length > 0) {
   install(packages);
 }
 const absent = TOOLS.filter(({ probe }) => !works(probe));
-for (const { packages, why } of absent) console.error(`missing: ${packages.join(' ')} (${why}); install it and run this again`);
+for (const { packages, why } of absent)
+  console.error(`missing: ${packages.join(' ')} (${why}); install it and run this again`);
 
 const { status } = spawnSync('vitest', ['run', ...process.argv.slice(2)], {
   cwd: root,

@@ -6,9 +6,9 @@ import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { examples, forRun, type Place, prepare, SHORT_WAITS } from '../load/place.ts';
-import { eventsSince, heading, printRecipients, printTimelines } from './report.ts';
 import { conflict, newSend, post, readMessage, type Send, waitForRest } from '../load/sends.ts';
 import { judge } from '../load/verdict.ts';
+import { eventsSince, heading, printRecipients, printTimelines } from './report.ts';
 
 /**
  * The main job end to end on the local runtime: real sends with keys, repeats, a conflict, a SIGKILL with sends in

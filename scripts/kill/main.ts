@@ -93,7 +93,11 @@ async function playRound(
     const choice = random();
     const simulated = choice < 0.1 ? 'softbounce' : choice < 0.2 ? 'timeout' : 'delivered';
     const to = choice > 0.7 ? [place.desk.address] : [`${simulated}+r${index}+${run}@simulator.invalid`];
-    return newSend(`${number}.${index}`, `kill-${run}-${index}`, { to, subject: `Round ${number}`, text: `Send ${index}.` });
+    return newSend(`${number}.${index}`, `kill-${run}-${index}`, {
+      to,
+      subject: `Round ${number}`,
+      text: `Send ${index}.`,
+    });
   });
   if (random() < 0.5) provider.hold();
   const begun = load(impatient, sends, random);

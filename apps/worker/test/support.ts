@@ -5,7 +5,7 @@ import { errorsOf, type RouteAnswer, type RouteId, type RouteInput, routeSpec } 
 import { ERRORS, type ErrorCode, type WireError } from '@pmail/core/errors.ts';
 import type { EventEnvelope } from '@pmail/core/events/types.ts';
 import { makeApiKey } from '@pmail/core/keys/api-key.ts';
-import { insertKeyStatement } from '@pmail/engine/directory/keys.ts';
+import { insertKeyStatement, type KeyRow } from '@pmail/engine/directory/keys.ts';
 import { queryAll, type SqlValue, statement } from '@pmail/engine/sql.ts';
 import { expect } from 'vitest';
 import { config } from '../src/env.ts';
@@ -30,30 +30,38 @@ export function allOf(level: KeyLevel): Permission[] {
   return ALL.filter((name) => PERMISSIONS[name].levels.includes(level));
 }
 
-/** Puts a platform key in place as the setup does, past the API. */
-export async function platformKey(permissions: Permission[] = ALL): Promise<string> {
+/** Puts a key in place past the API, whatever its level and permissions. */
+export async function plantKey(changes: Partial<KeyRow> = {}): Promise<string> {
   const { key, lookup } = makeApiKey('live', crypto.getRandomValues(new Uint8Array(40)));
+  const row: KeyRow = {
+    id: newId('key', Date.now()),
+    lookup,
+    hash: await hashKey(config(env).key_pepper, key),
+    prev_hash: null,
+    prev_expires_at: null,
+    name: 'planted',
+    level: 'platform',
+    tenant_id: null,
+    identity_id: null,
+    mode: 'live',
+    permissions_json: JSON.stringify(ALL),
+    created_by_key_id: null,
+    expires_at: null,
+    revoked_at: null,
+    last_used_at: null,
+    created_at: Date.now(),
+    ...changes,
+  };
   await db.batch([
-    insertKeyStatement({
-      id: newId('key', Date.now()),
-      lookup,
-      hash: await hashKey(config(env).key_pepper, key),
-      prev_hash: null,
-      prev_expires_at: null,
-      name: 'operator',
-      level: 'platform',
-      tenant_id: null,
-      identity_id: null,
-      mode: 'live',
-      permissions_json: JSON.stringify(permissions),
-      created_by_key_id: null,
-      expires_at: null,
-      revoked_at: null,
-      last_used_at: null,
-      created_at: Date.now(),
-    }),
+    insertKeyStatement(row),
+    statement('UPDATE api_keys SET revoked_at = ? WHERE id = ?', row.revoked_at, row.id),
   ]);
   return key;
+}
+
+/** A platform key as the setup makes it. */
+export function platformKey(permissions: Permission[] = ALL): Promise<string> {
+  return plantKey({ permissions_json: JSON.stringify(permissions) });
 }
 
 /** The platform domain and a platform key with every permission. */
@@ -93,27 +101,51 @@ export async function addDomain(tenant: string, name: string, changes: DomainCha
   return id;
 }
 
-interface Call {
+export interface Call {
   params?: Record<string, string>;
   query?: Record<string, string>;
   body?: unknown;
   headers?: Record<string, string>;
 }
 
-/** Sends a request of the contract as it is declared there. */
-export function send(key: string | null, id: RouteId, call: Call = {}): Promise<Response> {
-  const { method, path } = routeSpec(id);
-  const { params = {}, query = {}, body, headers = {} } = call;
-  const filled = path.replace(/\{(\w+)\}/g, (_all, name: string) => encodeURIComponent(params[name] ?? ''));
+/** Where a route of the contract is, its parameters filled in. */
+export function urlOf(id: RouteId, { params = {}, query = {} }: Call = {}): string {
+  const filled = routeSpec(id).path.replace(/\{(\w+)\}/g, (_all, name: string) =>
+    encodeURIComponent(params[name] ?? ''),
+  );
   const search = new URLSearchParams(query).toString();
-  return exports.default.fetch(`https://api.example${filled}${search === '' ? '' : `?${search}`}`, {
-    method,
+  return `https://api.example${filled}${search === '' ? '' : `?${search}`}`;
+}
+
+/** A request of the contract as it is declared there. */
+export function requestOf(key: string | null, id: RouteId, call: Call = {}): Request {
+  const { body, headers = {} } = call;
+  return new Request(urlOf(id, call), {
+    method: routeSpec(id).method,
     headers: {
       ...(key === null ? {} : { authorization: `Bearer ${key}` }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...headers,
     },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+export function send(key: string | null, id: RouteId, call: Call = {}): Promise<Response> {
+  return exports.default.fetch(requestOf(key, id, call));
+}
+
+/** Sends a request whose body is exactly these bytes. */
+export function sendBytes(
+  key: string,
+  id: RouteId,
+  body: BodyInit | null,
+  call: Omit<Call, 'body'> = {},
+): Promise<Response> {
+  return exports.default.fetch(urlOf(id, call), {
+    method: routeSpec(id).method,
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...call.headers },
+    body,
   });
 }
 

@@ -12,6 +12,7 @@ describe('one message id', () => {
     [' <a@example.net> ', 'a@example.net'],
     ['<A.b@Example.NET>', 'A.b@example.net'],
     ['<a@b@Example.NET>', 'a@b@example.net'],
+    ['<@Example.NET>', '@example.net'],
     ['<a@exam\r\n ple.net>', 'a@example.net'],
     ['< a @ example.net >', 'a@example.net'],
     ['<a@example.net> (comment)', 'a@example.net'],
@@ -29,7 +30,7 @@ describe('one message id', () => {
     expect(normalizeMessageId('<0101019ab3c4-MSG>')).toBe('0101019ab3c4-MSG');
   });
 
-  it.each(['', ' ', '<>', '< >', '()', '(a@b)', '<\u0000@example.net>', '<a\u007f@example.net>'])(
+  it.each(['', ' ', '<>', '< >', '<> <a@example.net>', '()', '(a@b)', '<\u0000@example.net>', '<a\u007f@example.net>'])(
     'is nothing in %j',
     (token) => {
       expect(normalizeMessageId(token)).toBeUndefined();
@@ -69,6 +70,8 @@ describe('a header of message ids', () => {
     ['a comment that holds something like an id', `<root@example.net> (was: x <y@z>) <${OURS}>`],
     ['a folded line', `<root@example.net>\r\n\t<${OURS}>`],
     ['a nested comment', `<root@example.net> (a (b <y@z>) c <y@z>) <${OURS}>`],
+    ['a comment that touches both', `<root@example.net>(c)<${OURS}>`],
+    ['a bracket that closes nothing', `<root@example.net> :-) (was: <y@z>) <${OURS}>`],
     ['words', `Message of Jo <root@example.net> and <${OURS}>`],
   ])('comes apart with %s', (_what, header) => {
     expect(parseMessageIds(header)).toEqual(['root@example.net', OURS]);

@@ -85,6 +85,7 @@ describe('a subject without its prefixes', () => {
     expect(normalizeSubject('😀'.repeat(998))).toBe('😀'.repeat(998));
     expect(normalizeSubject('😀'.repeat(1_500))).toBe('😀'.repeat(998));
     expect(normalizeSubject(`Re: ${'x'.repeat(998)}`)).toBe('x'.repeat(998));
+    expect(normalizeSubject(`${'x'.repeat(997)} y`)).toBe('x'.repeat(997));
   });
 });
 

@@ -1,5 +1,5 @@
 import { foldName } from '@pmail/core/address/username.ts';
-import type { AddressId, DomainId, Id, IdentityId, KeyId, TenantId } from '@pmail/core/ids.ts';
+import type { AddressId, DomainId, Id, IdentityId, IdFactory, KeyId, TenantId } from '@pmail/core/ids.ts';
 import { type Statement, statement } from '../sql.ts';
 import { auditStatement } from './audit.ts';
 import { insertKeyStatement } from './keys.ts';
@@ -11,6 +11,17 @@ export interface BootstrapIds {
   address: AddressId;
   key: KeyId;
   audit: Id<'aud'>;
+}
+
+export function bootstrapIds(id: IdFactory, now: number): BootstrapIds {
+  return {
+    tenant: id('ten', now),
+    domain: id('dom', now),
+    identity: id('idn', now),
+    address: id('adr', now),
+    key: id('key', now),
+    audit: id('aud', now),
+  };
 }
 
 export interface Bootstrap {

@@ -1,40 +1,31 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const OUT = join(ROOT, '.state', 'build');
+/** What a bundle is made of; when none of it changed, the last bundle is taken. */
+const INPUTS = ['apps/worker/src', 'packages', 'bench/bare', 'wrangler.toml', 'pnpm-lock.yaml'];
 
-/** What the bundle is made of; when none of it changed, the last bundle is taken. */
-const INPUTS = [
-  'apps/worker/src',
-  'packages/core/src',
-  'packages/engine/src',
-  'packages/contracts/src',
-  'packages/mime/src',
-  'packages/transports/src',
-  'wrangler.toml',
-  'pnpm-lock.yaml',
-];
-
-/** Bundles the Worker exactly as a deployment does. Returns the path of its entry module. */
-export async function buildWorker(): Promise<string> {
-  const entry = join(OUT, 'index.js');
+/** Bundles a Worker exactly as a deployment does. Returns the path of its entry module. */
+export async function buildWorker(config = 'wrangler.toml'): Promise<string> {
+  const out = join(ROOT, '.state', 'build', config.replace(/\W+/g, '-'));
+  const main = /^main = "(.+)"/m.exec(await readFile(join(ROOT, config), 'utf8'))?.[1] ?? 'index.ts';
+  const entry = join(out, basename(main).replace(/\.ts$/, '.js'));
   const key = await inputKey();
-  const stored = await readFile(join(OUT, 'key'), 'utf8').catch(() => '');
+  const stored = await readFile(join(out, 'key'), 'utf8').catch(() => '');
   if (stored === key) return entry;
-  const fresh = `${OUT}-${process.pid}`;
+  const fresh = `${out}-${process.pid}`;
   await promisify(execFile)(
     process.execPath,
-    [join(ROOT, 'node_modules/wrangler/bin/wrangler.js'), 'deploy', '--dry-run', '--outdir', fresh],
+    [join(ROOT, 'node_modules/wrangler/bin/wrangler.js'), 'deploy', '--config', config, '--dry-run', '--outdir', fresh],
     { cwd: ROOT, env: { ...process.env, WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true', CI: 'true' } },
   );
   await writeFile(join(fresh, 'key'), key);
-  await rm(OUT, { recursive: true, force: true });
-  await rename(fresh, OUT);
+  await rm(out, { recursive: true, force: true });
+  await rename(fresh, out);
   return entry;
 }
 
@@ -42,7 +33,8 @@ async function inputKey(): Promise<string> {
   const hash = createHash('sha256');
   for (const input of INPUTS) {
     for (const file of await filesOf(join(ROOT, input))) {
-      if (file.endsWith('.test.ts')) continue;
+      if (!file.endsWith('.ts') && !file.endsWith('.toml') && !file.endsWith('.yaml')) continue;
+      if (file.endsWith('.test.ts') || file.includes('node_modules')) continue;
       hash.update(file.slice(ROOT.length)).update(await readFile(file));
     }
   }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PERMISSION_NAMES } from '@pmail/contracts/permissions.ts';
 import { createIdFactory } from '@pmail/core/ids.ts';
 import { parseApiKey } from '@pmail/core/keys/api-key.ts';
-import { bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
+import { bootstrapIds, bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
 import { unstable_getMiniflareWorkerOptions, unstable_splitSqlQuery } from 'wrangler';
 import { ROOT } from './build.ts';
@@ -23,6 +23,10 @@ export interface HostOptions {
   platform_key: string;
   /** How often each cron fires, in ms; local crons never fire by themselves. */
   cron_ms: number;
+  /** Port of the Worker itself, without the development server in front, or null. */
+  direct_port: number | null;
+  /** A second Worker beside it, for comparison, and its port. */
+  bare: { entry: string; port: number } | null;
   /** Limits per 60 s in place of those of wrangler.toml, for loads that are not the subject. */
   rate_limit: number | null;
 }
@@ -47,7 +51,17 @@ async function main(): Promise<void> {
         stdout.pipe(process.stdout);
         stderr.pipe(process.stderr);
       },
-      workers: [{ ...worker, bindings, name: 'pylota-mail', modules: true, scriptPath: options.entry }],
+      workers: [
+        {
+          ...worker,
+          bindings,
+          name: 'pylota-mail',
+          modules: true,
+          scriptPath: options.entry,
+          ...direct(options.direct_port),
+        },
+        ...(options.bare === null ? [] : [bareWorker(options.bare)]),
+      ],
     } as never),
   );
   await mf.ready;
@@ -71,6 +85,16 @@ async function main(): Promise<void> {
   });
   // The parent gone means that nobody is left to stop this.
   process.on('disconnect', () => process.exit(0));
+}
+
+function direct(port: number | null): object {
+  return port === null ? {} : { unsafeDirectSockets: [{ host: '127.0.0.1', port }] };
+}
+
+function bareWorker({ entry, port }: NonNullable<HostOptions['bare']>): object {
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(ROOT, 'bench/bare/wrangler.toml'));
+  const { modulesRules: _rules, rootPath: _root, ...worker } = workerOptions as Record<string, unknown>;
+  return { ...worker, name: 'bare', modules: true, scriptPath: entry, ...direct(port) };
 }
 
 /** Applies what is missing of the directory's migrations, remembered in the same table that wrangler uses. */
@@ -102,17 +126,9 @@ async function seed(mf: Miniflare, { platform_key: key, vars }: HostOptions): Pr
   const parsed = parseApiKey(key);
   if (used !== undefined || parsed === undefined) return;
   const now = Date.now();
-  const id = createIdFactory(Math.random);
   const pepper = Buffer.from(vars['PM_KEY_PEPPER'] ?? '', 'base64');
   const statements = bootstrapStatements({
-    ids: {
-      tenant: id('ten', now),
-      domain: id('dom', now),
-      identity: id('idn', now),
-      address: id('adr', now),
-      key: id('key', now),
-      audit: id('aud', now),
-    },
+    ids: bootstrapIds(createIdFactory(Math.random), now),
     platform_domain: vars['PM_PLATFORM_DOMAIN'] ?? '',
     system: { name: 'Pylota Mail', local_part: 'no-reply', owner_email: `postmaster@${vars['PM_PLATFORM_DOMAIN']}` },
     domain_state: 'healthy',

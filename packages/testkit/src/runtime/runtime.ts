@@ -18,6 +18,10 @@ export interface RuntimeOptions {
   vars?: Record<string, string>;
   cron_ms?: number;
   rate_limit?: number;
+  /** Whether the Worker is also reachable without the development server in front. */
+  direct?: boolean;
+  /** Entry of a second Worker to run beside it. */
+  bare?: string;
 }
 
 /** Made once per state and kept with it. */
@@ -57,6 +61,8 @@ export class Runtime {
         platform_key,
         cron_ms: options.cron_ms ?? 60_000,
         rate_limit: options.rate_limit ?? null,
+        direct_port: options.direct === true ? await freePort() : null,
+        bare: options.bare === undefined ? null : { entry: options.bare, port: await freePort() },
         vars: {
           PM_ENV: 'local',
           PM_JURISDICTION: 'default',
@@ -71,6 +77,16 @@ export class Runtime {
     );
     await runtime.start();
     return runtime;
+  }
+
+  /** The Worker itself, where `direct` was asked for. */
+  get direct(): string {
+    return `http://127.0.0.1:${this.#options.direct_port ?? this.port}`;
+  }
+
+  /** The second Worker, where there is one. */
+  get bare(): string {
+    return `http://127.0.0.1:${this.#options.bare?.port ?? 0}`;
   }
 
   /** Starts the process again, on the state that is there. */

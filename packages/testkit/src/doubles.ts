@@ -1,0 +1,190 @@
+import { DatabaseSync } from 'node:sqlite';
+import { assembleBodies, rfc5322Date } from '@pmail/core/compose/bodies.ts';
+import { composedMessageId } from '@pmail/core/compose/headers.ts';
+import type { ComposedMail, ComposeInput, Composer } from '@pmail/core/compose/types.ts';
+import { toBase64, utf8 } from '@pmail/core/hash.ts';
+import { ulidOf } from '@pmail/core/ids.ts';
+import type { AlarmClock, BlobStore, Queue } from '@pmail/engine/ports.ts';
+import type { Sql } from '@pmail/engine/sql.ts';
+import { nodeSql } from './node-sql.ts';
+
+/** Doubles of what an engine reaches over a wire. Each call goes through a knob, by which a test makes it go wrong. */
+
+/** A call that failed on the way; the caller cannot tell whether it had its effect. */
+export class PortFault extends Error {
+  override name = 'PortFault';
+}
+
+/** How the calls of one port go. Left alone, they all work. */
+export class Knob {
+  calls = 0;
+  #failing = 0;
+  #losing = 0;
+  #late: (() => void)[] = [];
+  #latecomers = 0;
+  #gate: Promise<void> | undefined;
+
+  /** The next `times` calls fail and have no effect. */
+  failNext(times = 1): void {
+    this.#failing = times;
+  }
+
+  /** The next `times` calls have their effect, and their answer is lost. */
+  loseNext(times = 1): void {
+    this.#losing = times;
+  }
+
+  /** The next call fails at once and has its effect when `land` is called. */
+  delayNext(): void {
+    this.#latecomers++;
+  }
+
+  land(): void {
+    for (const effect of this.#late.splice(0)) effect();
+  }
+
+  /** Calls wait before their effect until the returned function is called. */
+  hold(): () => void {
+    let open = (): void => {};
+    this.#gate = new Promise((resolve) => {
+      open = resolve;
+    });
+    return () => {
+      this.#gate = undefined;
+      open();
+    };
+  }
+
+  async run<T>(effect: () => T | Promise<T>): Promise<T> {
+    this.calls++;
+    await this.#gate;
+    if (this.#failing > 0) {
+      this.#failing--;
+      throw new PortFault('failed before it had an effect');
+    }
+    if (this.#latecomers > 0) {
+      this.#latecomers--;
+      this.#late.push(() => void effect());
+      throw new PortFault('timed out');
+    }
+    const value = await effect();
+    if (this.#losing > 0) {
+      this.#losing--;
+      throw new PortFault('answer lost');
+    }
+    return value;
+  }
+}
+
+/** An object store that keeps what it is given, with the metadata. */
+export class MemoryBlobs implements BlobStore {
+  readonly objects = new Map<string, { bytes: Uint8Array; metadata: Record<string, string> }>();
+  readonly puts = new Knob();
+  readonly gets = new Knob();
+  readonly deletes = new Knob();
+  readonly lists = new Knob();
+
+  get keys(): string[] {
+    return [...this.objects.keys()].sort();
+  }
+
+  put(key: string, bytes: Uint8Array, metadata: Record<string, string>): Promise<void> {
+    return this.puts.run(() => {
+      this.objects.set(key, { bytes: Uint8Array.from(bytes), metadata });
+    });
+  }
+
+  get(key: string): Promise<Uint8Array | null> {
+    return this.gets.run(() => this.objects.get(key)?.bytes ?? null);
+  }
+
+  delete(keys: string[]): Promise<void> {
+    return this.deletes.run(() => {
+      for (const key of keys) this.objects.delete(key);
+    });
+  }
+
+  list(prefix: string, startAfter: string, limit: number): Promise<{ keys: string[]; more: boolean }> {
+    return this.lists.run(() => {
+      const keys = this.keys.filter((key) => key.startsWith(prefix) && key > startAfter);
+      return { keys: keys.slice(0, limit), more: keys.length > limit };
+    });
+  }
+}
+
+/** A queue that only writes down what was sent to it. */
+export class RecordedQueue<T> implements Queue<T> {
+  readonly sent: { job: T; delay_ms: number }[] = [];
+  readonly sends = new Knob();
+
+  send(job: T, delayMs = 0): Promise<void> {
+    return this.sends.run(() => {
+      this.sent.push({ job: structuredClone(job), delay_ms: delayMs });
+    });
+  }
+
+  /** Takes out what was sent so far. */
+  take(): T[] {
+    return this.sent.splice(0).map(({ job }) => job);
+  }
+}
+
+/**
+ * The storage of one Durable Object: its database and its one alarm, which is part of the storage and so goes back with
+ * a transaction that fails. Instances come and go; this stays.
+ */
+export class ObjectStorage {
+  readonly database = new DatabaseSync(':memory:');
+  readonly sql: Sql;
+  alarmAt: number | null = null;
+  readonly alarm: AlarmClock = {
+    set: (at) => {
+      this.alarmAt = at;
+    },
+  };
+
+  constructor() {
+    const sql = nodeSql(this.database);
+    this.sql = {
+      ...sql,
+      transaction: (body) => {
+        const before = this.alarmAt;
+        try {
+          return sql.transaction(body);
+        } catch (error) {
+          this.alarmAt = before;
+          throw error;
+        }
+      },
+    };
+  }
+
+  /** Rows of every ordinary table as text, to search for what must not be stored. */
+  dump(): string {
+    const tables = this.sql.all<{ name: string }>("SELECT name FROM sqlite_schema WHERE type = 'table'");
+    return tables.map(({ name }) => JSON.stringify(this.sql.all(`SELECT * FROM "${name}"`))).join('\n');
+  }
+}
+
+/** A composer whose bytes are easy to read; equal input gives equal bytes. */
+export const plainComposer: Composer = { compose: async (input) => compose(input) };
+
+function compose(input: ComposeInput): ComposedMail {
+  const { text, html } = assembleBodies(input);
+  const rfcMessageId = composedMessageId(ulidOf(input.message_id), input.from.address.split('@')[1] ?? '');
+  const people = (list: ComposeInput['to']): string => list.map(({ address }) => address).join(', ');
+  const lines = [
+    `From: ${input.from.address}`,
+    `To: ${people(input.to)}`,
+    `Cc: ${people(input.cc)}`,
+    `Subject: ${input.subject}`,
+    `Date: ${rfc5322Date(input.date)}`,
+    `Message-ID: <${rfcMessageId}>`,
+    ...input.headers.map(({ name, value }) => `${name}: ${value}`),
+    '',
+    text ?? '',
+    html ?? '',
+    ...input.attachments.map(({ filename, content }) => `${filename}: ${toBase64(content)}`),
+  ];
+  return { mime: utf8(lines.join('\r\n')), rfc_message_id: rfcMessageId, text, html, html_sanitized: html };
+}

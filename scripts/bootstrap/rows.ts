@@ -1,0 +1,71 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { PERMISSION_NAMES } from '@pmail/contracts/permissions.ts';
+import { createIdFactory } from '@pmail/core/ids.ts';
+import { makeApiKey } from '@pmail/core/keys/api-key.ts';
+import { bootstrapIds, bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
+import { insertKeyStatement } from '@pmail/engine/directory/keys.ts';
+import type { Statement } from '@pmail/engine/sql.ts';
+
+export interface FirstRows {
+  statements: Statement[];
+  /** The platform key in clear, to be shown once. */
+  key: string;
+}
+
+export interface FirstRowsInput {
+  platform_domain: string;
+  /** Such as `Pylota Mail <no-reply@agents.example>`; the address is on the platform domain. */
+  system_from: { name: string; local_part: string };
+  owner_email: string;
+  pepper: Buffer;
+  expires_at: number | null;
+  domain_state: 'pending' | 'healthy';
+  now: number;
+}
+
+function random(): number {
+  return randomBytes(4).readUInt32BE() / 2 ** 32;
+}
+
+export function hashKey(pepper: Buffer, key: string): string {
+  return createHmac('sha256', pepper).update(key).digest('hex');
+}
+
+/** The rows of a fresh deployment, with a platform key that has every permission. */
+export function firstRows(input: FirstRowsInput): FirstRows {
+  const { now } = input;
+  const { key, lookup } = makeApiKey('live', randomBytes(40));
+  const statements = bootstrapStatements({
+    ids: bootstrapIds(createIdFactory(random), now),
+    platform_domain: input.platform_domain,
+    system: { ...input.system_from, owner_email: input.owner_email },
+    domain_state: input.domain_state,
+    key: { lookup, hash: hashKey(input.pepper, key), permissions: PERMISSION_NAMES, expires_at: input.expires_at },
+    now,
+  });
+  return { statements, key };
+}
+
+/** One more platform key, for a deployment whose pepper was changed and whose keys are all invalid now. */
+export function anotherPlatformKey(pepper: Buffer, expiresAt: number | null, now: number): FirstRows {
+  const { key, lookup } = makeApiKey('live', randomBytes(40));
+  const statement = insertKeyStatement({
+    id: createIdFactory(random)('key', now),
+    lookup,
+    hash: hashKey(pepper, key),
+    prev_hash: null,
+    prev_expires_at: null,
+    name: 'Platform key after a new pepper',
+    level: 'platform',
+    tenant_id: null,
+    identity_id: null,
+    mode: 'live',
+    permissions_json: JSON.stringify(PERMISSION_NAMES),
+    created_by_key_id: null,
+    expires_at: expiresAt,
+    revoked_at: null,
+    last_used_at: null,
+    created_at: now,
+  });
+  return { statements: [statement], key };
+}

@@ -1,0 +1,64 @@
+import { DatabaseSync } from 'node:sqlite';
+import { memoryDirectory } from '@pmail/testkit/node-sql.ts';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { firstRows, hashKey } from './rows.ts';
+import { sqlText } from './sql-text.ts';
+
+describe('SQL with its values written in', () => {
+  it('gives back every value as it was', () => {
+    const database = new DatabaseSync(':memory:');
+    const value = fc.oneof(
+      fc.string().filter((text) => !text.includes('\0') && text.isWellFormed()),
+      fc.integer(),
+      fc.constant(null),
+    );
+    fc.assert(
+      fc.property(value, value, (a, b) => {
+        const text = sqlText({ sql: "SELECT ? AS a, 'it''s ?' AS fixed, ? AS b", bindings: [a, b] });
+        expect({ ...database.prepare(text).get() }).toEqual({ a, fixed: "it's ?", b });
+      }),
+    );
+  });
+
+  it('takes numbered placeholders, and refuses one without a value and a NUL', () => {
+    const database = new DatabaseSync(':memory:');
+    const text = sqlText({ sql: 'SELECT ?2 AS a, ?1 AS b, ?2 AS c', bindings: ['x', "y'z"] });
+    expect({ ...database.prepare(text).get() }).toEqual({ a: "y'z", b: 'x', c: "y'z" });
+    expect(() => sqlText({ sql: 'SELECT ?', bindings: [] })).toThrow();
+    expect(() => sqlText({ sql: 'SELECT ?', bindings: ['a\0b'] })).toThrow();
+  });
+});
+
+describe('the first rows of a deployment', () => {
+  it('stand in the directory with a key that proves itself', () => {
+    const pepper = Buffer.alloc(32, 7);
+    const { statements, key } = firstRows({
+      platform_domain: 'agents.example',
+      system_from: { name: "Pylota's Mail", local_part: 'no-reply' },
+      owner_email: 'postmaster@agents.example',
+      pepper,
+      expires_at: 1_000,
+      domain_state: 'pending',
+      now: 500,
+    });
+    const directory = memoryDirectory();
+    directory.exec(statements.map(sqlText).join('\n'));
+    const row = directory.prepare('SELECT hash, level, expires_at FROM api_keys').get();
+    expect({ ...row }).toEqual({ hash: hashKey(pepper, key), level: 'platform', expires_at: 1_000 });
+    const identity = directory
+      .prepare(
+        'SELECT i.is_system, i.display_name, a.address FROM identities i JOIN addresses a ON a.identity_id = i.id',
+      )
+      .get();
+    expect({ ...identity }).toEqual({
+      is_system: 1,
+      display_name: "Pylota's Mail",
+      address: 'no-reply@agents.example',
+    });
+    expect({ ...directory.prepare('SELECT state, kind FROM domains').get() }).toEqual({
+      state: 'pending',
+      kind: 'platform',
+    });
+  });
+});
