@@ -12,6 +12,7 @@ const projects = [
   ...readdirSync(join(root, 'apps')).map((name) => `apps/${name}`),
   'scripts',
   'bench',
+  'bench/bare',
 ].filter((path) => existsSync(join(root, path, 'tsconfig.json')));
 
 let broken = 0;

@@ -120,7 +120,7 @@ function parseConfig(env: Env): ConfigResult {
     deployment: {
       default_policy: policy,
       ses_configured: ses,
-      smtp_enabled: env.PM_SMTP_RELAY !== 'off',
+      smtp_enabled: env.PM_SMTP_RELAY === 'on',
     },
     waits,
     provider_log_url: environment === 'local' ? (env.PM_PROVIDER_LOG_URL ?? null) : null,

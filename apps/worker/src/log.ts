@@ -16,3 +16,12 @@ export function createLog(level: string | undefined, base: Record<string, string
     else console.log(line);
   };
 }
+
+/** What a log may say of an exception: its kind and where it was thrown. Its text can quote anything, so it stays out. */
+export function errorPlace(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  const { name, message, stack = '' } = error;
+  const frames = stack.slice(stack.indexOf(message) + message.length);
+  const [frame = ''] = /\bat \S.*/.exec(frames) ?? [];
+  return frame === '' ? name : `${name} ${frame}`;
+}

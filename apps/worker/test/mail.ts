@@ -1,4 +1,4 @@
-import { createExecutionContext, createMessageBatch, runInDurableObject } from 'cloudflare:test';
+import { createMessageBatch, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import type { sendAnswer } from '@pmail/contracts/schemas/send.ts';
 import type { Json } from '@pmail/core/canonical-json.ts';
@@ -6,13 +6,16 @@ import type { IdentityId, MessageId, TenantId } from '@pmail/core/ids.ts';
 import type { InboundJob } from '@pmail/core/queue/jobs.ts';
 import { rawKey } from '@pmail/core/storage/keys.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
+import { statement } from '@pmail/engine/sql.ts';
 import { type MockInstance, vi } from 'vitest';
 import type { z } from 'zod';
+import { config } from '../src/env.ts';
 import worker, { type IdentityMailbox } from '../src/index.ts';
 import type { CallContext } from '../src/objects/calls.ts';
 import type { TenantQuota } from '../src/objects/quota.ts';
 import { mailboxStub, quotaStub, type Remote } from '../src/objects/remote.ts';
 import { newId } from '../src/ports/random.ts';
+import { hashAddress } from '../src/ports/secrets.ts';
 import { type Body, call, db, identity, makeKey, send, sql, tenant } from './support.ts';
 
 /** A test tenant with people who write to each other and to the simulator, and looks into where their mail is kept. */
@@ -156,7 +159,7 @@ export async function arrive(to: string, raw: string, changes: Partial<InboundJo
     ...changes,
   };
   const batch = createMessageBatch('pm-inbound', [{ id, timestamp: new Date(), attempts: 1, body }]);
-  await worker.queue(batch as MessageBatch<unknown>, env, createExecutionContext());
+  await worker.queue(batch as MessageBatch<unknown>, env);
   return id;
 }
 
@@ -184,10 +187,10 @@ async function dump(object: DurableObjectStub<undefined>): Promise<Json> {
 export async function stored(): Promise<Record<string, Json>> {
   const all: Record<string, Json> = {};
   const names = tablesOf((await sql(TABLES)).map(({ name }) => name));
-  for (const name of names) {
-    const rows = await sql(`SELECT * FROM ${name}`);
+  const tables = await db.batch(names.map((name) => statement(`SELECT * FROM ${name}`)));
+  for (const [index, name] of names.entries()) {
     // When a key was last used is written for every request.
-    all[name] = rows.map(({ last_used_at: _used, ...row }) => row) as Json;
+    all[name] = (tables[index] ?? []).map(({ last_used_at: _used, ...row }) => row) as Json;
   }
   for (const { id, mailbox_do_id: object } of await sql('SELECT id, mailbox_do_id FROM identities')) {
     all[String(id)] = await dump(env.MAILBOX.get(env.MAILBOX.idFromString(String(object))) as never);
@@ -197,4 +200,37 @@ export async function stored(): Promise<Record<string, Json>> {
   }
   all['blobs'] = (await env.BLOBS.list()).objects.map(({ key }) => key);
   return all;
+}
+
+/** Accepts a message and keeps it from its queue, so that it waits in the mailbox. */
+export async function waiting(key: string, from: string, body: object = letter()): Promise<Sent> {
+  const lost = vi.spyOn(env.Q_OUTBOUND, 'send').mockRejectedValue(new Error('queue is away'));
+  try {
+    const sent = await accepted(key, from, body);
+    await vi.waitFor(() => {
+      if (lost.mock.calls.length === 0) throw new Error('nothing was queued');
+    });
+    return sent;
+  } finally {
+    lost.mockRestore();
+  }
+}
+
+/** An address on the tenant's suppression list. */
+export async function suppressAddress(tenantId: string, address: string, reason: string): Promise<void> {
+  await sql(
+    `INSERT INTO suppressions (tenant_id, address_hash, address_hint, reason, created_at) VALUES (?, ?, 'hint', ?, 0)`,
+    tenantId,
+    await hashAddress(config(env).hash_key, address),
+    reason,
+  );
+}
+
+/** An address on the tenant's list of those nobody may write to. */
+export async function blockAddress(tenantId: string, entry: string): Promise<void> {
+  await sql(
+    "INSERT INTO sender_lists (tenant_id, direction, kind, entry, created_at) VALUES (?, 'send', 'block', ?, 0)",
+    tenantId,
+    entry,
+  );
 }

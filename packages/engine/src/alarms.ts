@@ -16,6 +16,26 @@ export interface AlarmMemory {
   armed: number | null | undefined;
 }
 
+/**
+ * The storage of an instance that remembers where its alarm stands. A transaction that fails takes the alarm back with
+ * it, so the instance no longer knows.
+ */
+export function forgettingSql(sql: Sql, alarms: AlarmMemory): Sql {
+  return {
+    all: (query, ...bindings) => sql.all(query, ...bindings),
+    first: (query, ...bindings) => sql.first(query, ...bindings),
+    run: (query, ...bindings) => sql.run(query, ...bindings),
+    transaction: (body) => {
+      try {
+        return sql.transaction(body);
+      } catch (error) {
+        alarms.armed = undefined;
+        throw error;
+      }
+    },
+  };
+}
+
 interface AlarmWorld {
   sql: Sql;
   alarm: AlarmClock;

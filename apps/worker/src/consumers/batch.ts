@@ -1,6 +1,7 @@
 import type { Disposition } from '@pmail/engine/consumers/world.ts';
 import { FAULT_RETRY_MS } from '@pmail/engine/consumers/world.ts';
 import type { Log } from '@pmail/engine/ports.ts';
+import { errorPlace } from '../log.ts';
 
 /**
  * Runs a batch one message at a time, acknowledging each after its own effect, so that a batch that dies after its
@@ -20,7 +21,7 @@ export async function runBatch<T>(
       log('error', 'job_failed', {
         queue: batch.queue,
         attempts: message.attempts,
-        error: error instanceof Error ? `${error.name}: ${error.message}` : 'unknown',
+        error: errorPlace(error),
       });
       message.retry({ delaySeconds: FAULT_RETRY_MS / 1_000 });
     }

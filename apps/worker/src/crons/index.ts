@@ -1,3 +1,4 @@
+import { deleteExpiredRequests } from '@pmail/engine/directory/idempotency.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
 import type { Env } from '../env.ts';
@@ -11,13 +12,18 @@ import { rollUpUsage } from './usage.ts';
 /** A mailbox with work is poked at least this often, should the platform have lost its alarm. */
 const POKE_EVERY_MS = 5 * 60_000;
 const POKES_PER_RUN = 200;
+const EXPIRED_PER_RUN = 1_000;
 
 export async function runCron(cron: string, env: Env): Promise<void> {
   if (cron === '* * * * *') {
     await mintObjects(env);
     return pokeMailboxes(env);
   }
-  if (cron === '*/15 * * * *') return rollUpUsage(env);
+  if (cron === '*/15 * * * *') {
+    await rollUpUsage(env);
+    await deleteExpiredRequests(d1(env.DB), Date.now(), EXPIRED_PER_RUN);
+    return;
+  }
   createLog(env.PM_LOG_LEVEL)('error', 'unknown_cron', { cron });
 }
 

@@ -11,6 +11,7 @@ import type { CallContext } from '../objects/calls.ts';
 import type { IdentityMailbox } from '../objects/mailbox.ts';
 import type { TenantQuota } from '../objects/quota.ts';
 import { mailboxStub, quotaStub, type Remote } from '../objects/remote.ts';
+import { NotMadeYet } from './fault.ts';
 
 /** The key of a request, after it has proved itself. */
 export interface AuthKey {
@@ -40,11 +41,14 @@ export interface RequestContext {
   /** Facts for a send, read in the same batch as the key. */
   facts: SendScope;
   headers: Headers;
+  /** Path as requested, without the query. */
+  path: string;
   /** The body as parsed from JSON, before any check; fingerprints are made over it. */
   rawBody: unknown;
 }
 
 export function mailboxOf(context: RequestContext, identity: IdentityRef): Remote<IdentityMailbox> {
+  if (identity.mailbox_do_id === '') throw new NotMadeYet('mailbox');
   return mailboxStub(context.env, identity.mailbox_do_id);
 }
 

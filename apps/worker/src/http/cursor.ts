@@ -29,7 +29,7 @@ const TAG_BYTES = 16;
 
 /** Name of a list with its filters: path and query without the cursor itself and the page size, and the key. */
 function filterHash(context: RequestContext, params: object, query: object): Promise<string> {
-  const { cursor: _cursor, limit: _limit, ...filters } = query as Record<string, unknown>;
+  const { cursor: _cursor, limit: _limit, messages_limit: _messages, ...filters } = query as Record<string, unknown>;
   const sorted = Object.entries({ ...params, ...filters })
     .filter(([, value]) => value !== undefined)
     .sort(([a], [b]) => (a < b ? -1 : 1));

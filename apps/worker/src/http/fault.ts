@@ -8,6 +8,20 @@ interface PlatformError {
   overloaded?: boolean;
 }
 
+/** An object that a row is to have and has not yet: those of rows that the setup wrote are made within a minute. */
+export class NotMadeYet extends Error {
+  override name = 'NotMadeYet';
+  readonly step: string;
+
+  constructor(step: string) {
+    super(`${step} is not made yet`);
+    this.step = step;
+  }
+}
+
+/** What the bindings of directory and object store (`get: … (10001)`) and the platform itself say when they fail. */
+const PLATFORM = /^D1_|^(?:head|get|put|delete|list): .*\(\d+\)$|Network connection lost|internal error; reference/is;
+
 /**
  * The answer to an exception. A deadline of the directory means that nothing was tried; one of an object that the
  * effect is not known, which the same key finds out. Errors of the platform itself pass; those thrown by our own code in
@@ -19,9 +33,10 @@ export function refusalOf(error: unknown): Refusal {
       ? refuse('unavailable', { step: error.step })
       : refuse('timeout', { step: error.step });
   }
+  if (error instanceof NotMadeYet) return refuse('unavailable', { step: error.step });
   const { remote, retryable, overloaded } = error as PlatformError;
   if (retryable === true || overloaded === true) return refuse('unavailable');
   const message = error instanceof Error ? error.message : '';
-  if (/^D1_|^R2|Network connection lost|internal error; reference/i.test(message)) return refuse('unavailable');
+  if (PLATFORM.test(message)) return refuse('unavailable');
   return refuse('internal_error', remote === true ? { step: 'object' } : undefined);
 }

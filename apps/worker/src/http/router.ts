@@ -25,7 +25,7 @@ import {
 import type { SqlValue, Statement } from '@pmail/engine/sql.ts';
 import { type Context, Hono } from 'hono';
 import { type Config, type Env, readConfig } from '../env.ts';
-import { createLog } from '../log.ts';
+import { createLog, errorPlace } from '../log.ts';
 import { newId } from '../ports/random.ts';
 import { d1 } from '../ports/sql.ts';
 import { type AnswerContext, answer, errorAnswer } from './answer.ts';
@@ -34,6 +34,7 @@ import { readBody } from './body.ts';
 import { type AuthKey, type RequestContext, reachesIdentity, reachesTenant } from './context.ts';
 import { within } from './deadline.ts';
 import { refusalOf } from './fault.ts';
+import { underKey } from './idempotency.ts';
 import { type Bucket, countFailure, countRequest, tightest } from './rate.ts';
 import { type SendFacts, sendFacts } from './send-facts.ts';
 
@@ -68,10 +69,7 @@ async function run(c: Context<App>, id: RouteId, spec: RouteSpec, handler: AnyHa
     return result;
   } catch (error) {
     const refusal = refusalOf(error);
-    log('error', 'request_failed', {
-      code: refusal.code,
-      error: error instanceof Error ? `${error.name}: ${error.message}` : 'unknown',
-    });
+    log('error', 'request_failed', { code: refusal.code, error: errorPlace(error) });
     return errorAnswer(frame, refusal);
   }
 }
@@ -97,9 +95,10 @@ async function serve(
     now: frame.now,
     log,
     headers: c.req.raw.headers,
+    path: c.req.path,
     background: (work: Promise<unknown>) => {
       c.executionCtx.waitUntil(
-        work.catch((error: unknown) => log('warn', 'background_failed', { error: String(error) })),
+        work.catch((error: unknown) => log('warn', 'background_failed', { error: errorPlace(error) })),
       );
     },
   };
@@ -121,7 +120,8 @@ async function serve(
   if (!query.ok) return errorAnswer(frame, query);
   if (!body.ok) return errorAnswer(frame, body);
   context.rawBody = rawBody.ok ? rawBody.value : null;
-  const result = await handler(context, { params, query: query.value, body: body.value } as never);
+  const input = { params, query: query.value, body: body.value } as never;
+  const result = await underKey(context, id, spec, () => handler(context, input));
   if (!result.ok) return errorAnswer(frame, result);
   const {
     status,
@@ -265,7 +265,7 @@ function unknownRoute(c: Context<App>): Response {
       const pattern = path.split('/');
       return (
         pattern.length === segments.length &&
-        pattern.every((part, index) => part.startsWith('{') || part === segments[index])
+        pattern.every((part, index) => (part.startsWith('{') ? segments[index] !== '' : part === segments[index]))
       );
     })
     .map(({ method }) => method);

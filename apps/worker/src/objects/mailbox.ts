@@ -22,7 +22,7 @@ import { noMark } from '@pmail/engine/marks.ts';
 import type { SendState } from '@pmail/engine/quota/types.ts';
 import { createComposer } from '@pmail/mime/compose.ts';
 import { config, type Env } from '../env.ts';
-import { createLog } from '../log.ts';
+import { createLog, errorPlace } from '../log.ts';
 import { r2 } from '../ports/blobs.ts';
 import { producer } from '../ports/queue.ts';
 import { newId, random } from '../ports/random.ts';
@@ -50,7 +50,7 @@ export class IdentityMailbox extends DurableObject<Env> {
       now: () => Date.now(),
       random,
       newId,
-      alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: String(error) })),
+      alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: errorPlace(error) })),
       mark: noMark,
       waits: config(env).waits,
       log,
@@ -66,7 +66,9 @@ export class IdentityMailbox extends DurableObject<Env> {
       composer: createComposer(),
       sleep: (ms) => scheduler.wait(ms),
       background: (name, work) => {
-        ctx.waitUntil(work.catch((error: unknown) => log('warn', 'background_failed', { name, error: String(error) })));
+        ctx.waitUntil(
+          work.catch((error: unknown) => log('warn', 'background_failed', { name, error: errorPlace(error) })),
+        );
       },
     });
   }

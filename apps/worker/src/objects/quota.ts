@@ -14,7 +14,7 @@ import type {
   UsageAnswer,
 } from '@pmail/engine/quota/types.ts';
 import { config, type Env } from '../env.ts';
-import { createLog } from '../log.ts';
+import { createLog, errorPlace } from '../log.ts';
 import { d1, objectSql } from '../ports/sql.ts';
 import { platformAlarm } from './alarm.ts';
 import { type CallContext, OwnerMismatch } from './calls.ts';
@@ -30,7 +30,7 @@ export class TenantQuota extends DurableObject<Env> {
     this.#engine = new QuotaEngine({
       sql: objectSql(ctx.storage),
       now: () => Date.now(),
-      alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: String(error) })),
+      alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: errorPlace(error) })),
       mark: noMark,
       waits: config(env).waits,
       log,

@@ -15,7 +15,7 @@ import { recordKey } from './ledger.ts';
 import { findMessage, partsOf } from './messages.ts';
 import type { PreparedSend } from './prepare.ts';
 import { messageResource, messageSummary } from './rows.ts';
-import { createThread, touchThread } from './threads.ts';
+import { createThread, releaseLock, touchThread } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
 /**
@@ -63,7 +63,9 @@ export function writeAcceptedSend(
     unread: false,
     visible: true,
   });
-  for (const recipient of recipients) countContact(sql, recipient, 'outbound', send.at, seq);
+  // Whom the policy kept the mail from has not been written to, and does not become known by it.
+  const written = recipients.filter(({ filtered }) => filtered === null);
+  for (const recipient of written) countContact(sql, recipient, 'outbound', send.at, seq);
   const parts = partsOf(sql, row);
   const message = messageResource(world.owner, parts, { text: false, html: false });
   recordKey(sql, {
@@ -74,6 +76,8 @@ export function writeAcceptedSend(
     now: send.at,
   });
   if (suppressed) {
+    // Nothing of it will leave, so nobody has to wait for it.
+    releaseLock(sql, seq, message.id);
     emit(world, 'message.suppressed', {
       message_id: message.id,
       recipients: recipients.map(({ address, filtered }) => ({ address, reason: filtered })),

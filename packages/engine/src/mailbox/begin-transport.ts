@@ -1,4 +1,5 @@
 import type { Address, Mailbox } from '@pmail/core/address/address.ts';
+import type { OutcomePlan } from '@pmail/core/delivery/outcome.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { OutboundKind } from '@pmail/core/message/request.ts';
@@ -78,6 +79,11 @@ function begin(world: MailboxWorld, request: BeginRequest): BeginAnswer {
   // A claim that was already used up: its call came late, after its own outcome.
   if (findAttempt(sql, request.claim_token) !== undefined) return { kind: 'not_queued' };
   const queued = readDeliveries(sql, row.rowid).filter(({ status }) => status === 'queued');
+  if (queued.length === 0) {
+    // Reports have ended everyone it still waited for.
+    applyOutcome(world, row, NOBODY_LEFT, SETTLE_DECIDED);
+    return { kind: 'ended' };
+  }
   const decision = decideTransport(request.facts, {
     from: row.from_address ?? '',
     kind: row.kind as OutboundKind,
@@ -117,11 +123,23 @@ function act(
   }
 }
 
+const NOBODY_LEFT: OutcomePlan = {
+  changes: [],
+  retry: null,
+  reason: null,
+  detail: null,
+  accepted: false,
+  provider_message_id: null,
+  rfc_message_id: null,
+  unknown: false,
+};
+
 function endedPlan(
   decision: Extract<TransportDecision, { kind: 'failed' | 'rejected' }>,
   queued: DeliveryRow[],
-): Parameters<typeof applyOutcome>[2] {
+): OutcomePlan {
   return {
+    ...NOBODY_LEFT,
     changes: queued.map(({ address }) => ({
       address,
       status: decision.kind,
@@ -129,13 +147,7 @@ function endedPlan(
       enhanced_code: null,
       smtp_response: null,
     })),
-    retry: null,
     reason: decision.reason,
-    detail: null,
-    accepted: false,
-    provider_message_id: null,
-    rfc_message_id: null,
-    unknown: false,
   };
 }
 

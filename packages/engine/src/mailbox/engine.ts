@@ -3,7 +3,7 @@ import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
-import { dueDeadlines, rearm, setDeadline } from '../alarms.ts';
+import { type AlarmMemory, dueDeadlines, forgettingSql, rearm, setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { SendState } from '../quota/types.ts';
 import { migrate } from '../sql.ts';
@@ -49,7 +49,9 @@ export class MailboxEngine {
       tenant_id: readMeta(ports.sql, 'tenant_id'),
       identity_id: readMeta(ports.sql, 'identity_id'),
     } as Owner;
-    this.#world = { ...ports, owner, alarms: { armed: undefined }, inFlight: new Set(), running: { count: 0 } };
+    const alarms: AlarmMemory = { armed: undefined };
+    const sql = forgettingSql(ports.sql, alarms);
+    this.#world = { ...ports, sql, owner, alarms, inFlight: new Set(), running: { count: 0 } };
     rearm(this.#world);
   }
 

@@ -1,5 +1,5 @@
-import { beforeEach, describe, expect, test } from 'vitest';
-import { Crash, HOUR, JO, MailboxRig, MINUTE, SECOND } from './mailbox.fixture.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { Crash, HOUR, JO, MailboxRig, MINUTE, SECOND, type SendOptions } from './mailbox.fixture.ts';
 
 let rig: MailboxRig;
 
@@ -43,12 +43,12 @@ describe('a send', () => {
     expect(rig.registry.has(rig.owner.identity_id)).toBe(true);
   });
 
-  test.each([
+  test.each<[string, SendOptions, string]>([
     ['paused identity', { identity: { status: 'paused', pause_reason: 'manual' } }, 'identity_paused'],
     ['bad recipient', { body: { to: ['jo'] } }, 'address_invalid'],
     ['nothing to say', { body: { text: undefined } }, 'invalid_request'],
     ['too much to say', { body: { text: 'x'.repeat(5_240_000) } }, 'message_too_large'],
-  ] as const)('that the policy refuses leaves nothing: %s', async (_what, options, code) => {
+  ])('that the policy refuses leaves nothing: %s', async (_what, options, code) => {
     expect(await rig.submit(options)).toMatchObject({ ok: false, code });
     expect(rig.blobs.puts.calls).toBe(0);
     expect(rig.reserves.calls).toBe(0);
@@ -240,10 +240,10 @@ describe('two requests with one key', () => {
   async function race(other = booking): Promise<ReturnType<MailboxRig['engine']['submit']>[]> {
     const openA = rig.blobs.puts.hold();
     const a = rig.engine.submit(await rig.request({ key: 'k-2', body: booking }));
+    await vi.waitFor(() => expect(rig.blobs.puts.calls).toBe(1));
     const openB = rig.blobs.puts.hold();
     const b = rig.instance().submit(await rig.request({ key: 'k-2', body: other }));
-    // Both wait in the store; the quota has answered both.
-    while (rig.reserves.calls < 2) await Promise.resolve();
+    await vi.waitFor(() => expect(rig.blobs.puts.calls).toBe(2));
     openA();
     await a;
     openB();

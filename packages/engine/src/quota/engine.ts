@@ -1,6 +1,6 @@
 import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
-import { type AlarmMemory, dueDeadlines, rearm, setDeadline } from '../alarms.ts';
+import { type AlarmMemory, dueDeadlines, forgettingSql, rearm, setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { migrate } from '../sql.ts';
 import { billingPeriod, rollPeriod } from './billing.ts';
@@ -31,7 +31,7 @@ export class QuotaEngine {
 
   constructor(world: QuotaWorld) {
     const alarms: AlarmMemory = { armed: undefined };
-    this.#world = { ...world, alarms };
+    this.#world = { ...world, sql: forgettingSql(world.sql, alarms), alarms };
     migrate(world.sql, QUOTA_MIGRATIONS);
     rearm(this.#world);
   }

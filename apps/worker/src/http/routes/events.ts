@@ -10,7 +10,7 @@ import { type IdentityRef, identityStatement } from '@pmail/engine/directory/own
 import { queryFirst } from '@pmail/engine/sql.ts';
 import { mailboxCall, mailboxOf, type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
-import { object } from './messages.ts';
+import { object } from '../object-call.ts';
 
 type Group = { [K in Extract<RouteId, `events.${string}`>]: RouteHandler<K, RequestContext> };
 

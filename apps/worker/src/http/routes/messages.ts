@@ -12,6 +12,7 @@ import { mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
 import { within } from '../deadline.ts';
 import { downloadHeaders } from '../download.ts';
+import { object } from '../object-call.ts';
 
 type Group = { [K in Extract<RouteId, `messages.${string}`>]: RouteHandler<K, RequestContext> };
 
@@ -100,6 +101,8 @@ export const messageHandlers: Group = {
   },
 
   'messages.update': async (context, { params, body }) => {
+    const gone = writable(context);
+    if (gone !== null) return gone;
     const result = await object(
       mailboxOf(context, context.identity).updateMessage(
         mailboxCall(context, context.identity),
@@ -121,6 +124,8 @@ export const messageHandlers: Group = {
   },
 
   'messages.resolve': async (context, { params, body }) => {
+    const gone = writable(context);
+    if (gone !== null) return gone;
     const id = params.message_id as MessageId;
     const result = await object(
       mailboxOf(context, context.identity).resolve(mailboxCall(context, context.identity), id, body.outcome),
@@ -157,15 +162,16 @@ export const messageHandlers: Group = {
   },
 
   'messages.attachments.get': async (context, { params }) => {
-    const found = await object(
-      mailboxOf(context, context.identity).attachmentLocation(
-        mailboxCall(context, context.identity),
-        params.message_id as MessageId,
-        params.attachment_id as AttachmentId,
-        canReview(context),
-      ),
-    );
-    if (found === undefined || (found.risk !== null && !canReview(context))) return refuse('attachment_not_found');
+    const stub = mailboxOf(context, context.identity);
+    const call = mailboxCall(context, context.identity);
+    const id = params.message_id as MessageId;
+    const review = canReview(context);
+    const found = await object(stub.attachmentLocation(call, id, params.attachment_id as AttachmentId, review));
+    if (found === undefined) {
+      const message = await object(stub.rawLocation(call, id, review));
+      return refuse(message === undefined ? 'message_not_found' : 'attachment_not_found');
+    }
+    if (found.risk !== null && !review) return refuse('attachment_not_found');
     const stored = await context.env.BLOBS.get(found.r2_key);
     if (stored === null) {
       // Bytes of arrived mail follow its row; shortly after it they may still be on their way.
@@ -182,11 +188,6 @@ export const messageHandlers: Group = {
 };
 
 const FRESH_MS = 5 * 60_000;
-
-/** A call to an object, at most ten seconds. */
-export function object<T>(call: Promise<T>): Promise<Awaited<T>> {
-  return within(LIMITS.object_call_deadline_ms, 'object', call as Promise<Awaited<T>>);
-}
 
 /** Headers of the stored message; null when its raw form is gone. */
 async function readHeaders(context: RequestContext, id: MessageId): Promise<{ name: string; value: string }[] | null> {

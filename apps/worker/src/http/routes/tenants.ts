@@ -26,7 +26,7 @@ import { newId } from '../../ports/random.ts';
 import { type RequestContext, tenantCall } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
 import { changeId, tellAll } from '../mailbox-events.ts';
-import { object } from './messages.ts';
+import { object } from '../object-call.ts';
 import { type Changed, changeUntilCurrent, policyAnswer } from './tenant-change.ts';
 
 type Group = { [K in Extract<RouteId, `tenants.${string}`>]: RouteHandler<K, RequestContext> };

@@ -3,7 +3,7 @@ import type { ThreadId } from '@pmail/core/ids.ts';
 import { ok, refuse } from '@pmail/core/result.ts';
 import { mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
-import { object } from './messages.ts';
+import { object } from '../object-call.ts';
 
 type Group = { [K in Extract<RouteId, `threads.${string}`>]: RouteHandler<K, RequestContext> };
 

@@ -8,7 +8,7 @@ import { readUsageDays } from '@pmail/engine/directory/usage.ts';
 import { USAGE_METRICS } from '@pmail/engine/quota/types.ts';
 import { queryFirst } from '@pmail/engine/sql.ts';
 import { quotaOf, type RequestContext, reachesTenant, tenantCall } from '../context.ts';
-import { object } from './messages.ts';
+import { object } from '../object-call.ts';
 
 type Group = { [K in Extract<RouteId, `usage.${string}`>]: RouteHandler<K, RequestContext> };
 

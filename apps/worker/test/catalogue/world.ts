@@ -1,0 +1,165 @@
+import { type RouteId, routeSpec } from '@pmail/contracts/routes.ts';
+import type { ErrorCode } from '@pmail/core/errors.ts';
+import { vi } from 'vitest';
+import { accepted, arrive, atRest, type Lab, letter, makeLab, person } from '../mail.ts';
+import { type Call, call, deploy, makeKey, plantKey, sql } from '../support.ts';
+
+/** The deployment that every entry of the catalogue works on, and for each route a request that would succeed. */
+
+export interface World extends Lab {
+  root: string;
+  /** A second tenant with mail of its own. */
+  other: Lab;
+  /** Of ann: two messages, the first with a file, each its own thread; the second thread has two messages. */
+  message: string;
+  attachment: string;
+  thread: string;
+  /** An inbound message of ann, in the second thread. */
+  inbound: string;
+  /** Bob's. */
+  bobsMessage: string;
+  bobsThread: string;
+  event: string;
+  spareKey: string;
+}
+
+export const FILE = { filename: 'note.txt', content_type: 'text/plain', content_base64: 'aGVsbG8=' };
+
+export async function makeWorld(): Promise<World> {
+  const root = await deploy();
+  const lab = await makeLab(root);
+  const other = await makeLab(root, 'other');
+  const first = await accepted(lab.key, lab.ann, letter({ attachments: [FILE] }));
+  const bobs = await accepted(lab.key, lab.bob);
+  await accepted(other.key, other.ann);
+  const inbound = await arrive(
+    lab.ann,
+    'From: Sam <sam@example.org>\nTo: ann.lab@agents.example\nSubject: Q\n\nHow much?',
+  );
+  const { thread_id } = await call(lab.key, 'messages.get', { params: { identity_id: lab.ann, message_id: inbound } });
+  await accepted(lab.key, lab.ann, letter({ thread_id }));
+  await atRest(lab.ann, lab.bob, other.ann);
+  const spare = await makeKey(root, { level: 'tenant', tenant_id: lab.tenant });
+  const [event] = (await call(lab.key, 'events.list', { query: { identity_id: lab.ann } })).data;
+  return {
+    ...lab,
+    root,
+    other,
+    message: first.id,
+    attachment: first.attachments[0]?.id ?? '',
+    thread: thread_id,
+    inbound,
+    bobsMessage: bobs.id,
+    bobsThread: bobs.thread_id,
+    event: event?.id ?? '',
+    spareKey: (await call(spare, 'me.get')).key_id,
+  };
+}
+
+/** Bodies that the routes take; a route with a body and none here is a mistake that the table names. */
+const BODIES: Partial<Record<RouteId, object>> = {
+  'tenants.create': { slug: 'fresh', name: 'Fresh', mode: 'test' },
+  'tenants.update': {},
+  'tenants.policy.update': { policy: {} },
+  'keys.create': { name: 'k', level: 'platform', permissions: ['platform:ops'] },
+  'keys.rotate': {},
+  'identities.create': { username: 'fresh', display_name: 'Fresh' },
+  'identities.update': {},
+  'messages.send': letter(),
+  'messages.update': {},
+  'messages.resolve': { outcome: 'sent' },
+};
+
+/** A request for a platform key that the route would answer with success. */
+export function sample(world: World, route: RouteId): Call {
+  const spec = routeSpec(route);
+  const body = BODIES[route];
+  if (spec.body !== null && body === undefined) throw new Error(`no sample body for ${route}`);
+  const byTenant = route === 'usage.get' || route === 'usage.daily';
+  return {
+    params: {
+      tenant_id: world.tenant,
+      identity_id: world.ann,
+      message_id: world.message,
+      attachment_id: world.attachment,
+      thread_id: world.thread,
+      event_id: world.event,
+      key_id: world.spareKey,
+    },
+    query: {
+      ...(byTenant ? { tenant_id: world.tenant } : {}),
+      ...(route === 'identities.lookup' ? { address: 'ann.lab@agents.example' } : {}),
+    },
+    ...(body === undefined ? {} : { body }),
+    headers: spec.idempotency === 'required' ? { 'idempotency-key': crypto.randomUUID() } : {},
+  };
+}
+
+let operators: { key: Promise<string>; uses: number } | undefined;
+
+/** A platform key with every permission, never the same one so often that it would be limited. */
+export function operator(): Promise<string> {
+  if (operators === undefined || operators.uses === 200) operators = { key: plantKey(), uses: 0 };
+  operators.uses++;
+  return operators.key;
+}
+
+/** One way to get one code, and the routes on which it is tried. */
+export interface Provocation {
+  code: ErrorCode;
+  /** What is wrong with the request, beside others of the same code. */
+  when: string;
+  routes: readonly RouteId[];
+  provoke: (world: World, route: RouteId) => Promise<Response>;
+  /** What the answer says beyond what every answer of its code says. */
+  also?: Also;
+}
+
+export type Also = (answer: Provoked) => void;
+
+export interface Provoked {
+  details: Record<string, unknown> | undefined;
+  headers: Headers;
+}
+
+let people = 0;
+
+/** Somebody new in the lab, for a case that changes the sender. */
+export function somebody(world: World, body: object = {}): Promise<string> {
+  people++;
+  return person(world.root, world.tenant, `p${people}`, body);
+}
+
+/** Changes the policy of the lab, or of another tenant, while something runs. */
+export async function withPolicy<T>(tenantId: string, policy: object, run: () => Promise<T>): Promise<T> {
+  const [before] = await sql('SELECT policy_json FROM tenants WHERE id = ?', tenantId);
+  await sql('UPDATE tenants SET policy_json = ? WHERE id = ?', JSON.stringify(policy), tenantId);
+  try {
+    return await run();
+  } finally {
+    await sql('UPDATE tenants SET policy_json = ? WHERE id = ?', before?.['policy_json'] ?? '{}', tenantId);
+  }
+}
+
+/** Runs something in `ms` milliseconds from now. Only the clock is moved; timers and alarms keep theirs. */
+export async function later<T>(ms: number, run: () => Promise<T>): Promise<T> {
+  vi.setSystemTime(Date.now() + ms);
+  try {
+    return await run();
+  } finally {
+    vi.useRealTimers();
+  }
+}
+
+const realTimeout = globalThis.setTimeout;
+
+/** Lets deadlines of `ms` pass at once while something runs. */
+export async function withoutPatience<T>(ms: number, run: () => Promise<T>): Promise<T> {
+  const hurried = ((work: () => void, wait?: number) => realTimeout(work, wait === ms ? 1 : wait)) as typeof setTimeout;
+  const spy = vi.spyOn(globalThis, 'setTimeout').mockImplementation(hurried);
+  try {
+    return await run();
+  } finally {
+    spy.mockRestore();
+  }
+}

@@ -1,0 +1,142 @@
+import { type Db, queryFirst, statement } from '../sql.ts';
+
+/**
+ * Idempotency of the writes that are not sends: one record per API key and Idempotency-Key, made before the work begins
+ * and completed with its answer.
+ */
+
+export interface RecordKey {
+  /** The tenant of the API key, or `platform`. */
+  scope: string;
+  key_id: string;
+  /** Hex SHA-256 of the Idempotency-Key. */
+  idem_key: string;
+}
+
+export interface RequestMark {
+  method: string;
+  path: string;
+  /** Hex SHA-256 over method, path and body. */
+  fingerprint: string;
+}
+
+export interface StoredAnswer {
+  status: number;
+  body: string;
+}
+
+export type Begin =
+  /** The work is ours to do. `began` names our turn. */
+  | { kind: 'begun'; began: number }
+  | { kind: 'in_progress' }
+  | { kind: 'conflict' }
+  | { kind: 'completed'; answer: StoredAnswer };
+
+/** After this a request that never finished is taken for dead, and its record is taken over. */
+const TAKE_OVER_MS = 60_000;
+
+interface Row {
+  status: 'in_progress' | 'completed';
+  method: string;
+  path: string;
+  fingerprint: string;
+  response_status: number | null;
+  response_body: string | null;
+  created_at: number;
+  expires_at: number;
+}
+
+/** Claims the record for a request, or says what stands there. Of two at once exactly one begins. */
+export async function beginRequest(
+  db: Db,
+  key: RecordKey,
+  request: RequestMark,
+  now: number,
+  retentionMs: number,
+): Promise<Begin> {
+  const { scope, key_id: keyId, idem_key: idemKey } = key;
+  const [claimed = [], rows = []] = await db.batch([
+    statement(
+      `INSERT INTO idempotency_records
+         (scope, key_id, idem_key, method, path, fingerprint, status, created_at, expires_at)
+       VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'in_progress', ?7, ?8)
+       ON CONFLICT (scope, key_id, idem_key) DO UPDATE SET method = ?4, path = ?5, fingerprint = ?6,
+         status = 'in_progress', response_status = NULL, response_body = NULL, created_at = ?7, expires_at = ?8
+       WHERE expires_at <= ?7 OR (status = 'in_progress' AND created_at <= ?7 - ${TAKE_OVER_MS})
+       RETURNING created_at`,
+      scope,
+      keyId,
+      idemKey,
+      request.method,
+      request.path,
+      request.fingerprint,
+      now,
+      now + retentionMs,
+    ),
+    statement(
+      'SELECT * FROM idempotency_records WHERE scope = ? AND key_id = ? AND idem_key = ?',
+      scope,
+      keyId,
+      idemKey,
+    ),
+  ]);
+  if (claimed.length > 0) return { kind: 'begun', began: now };
+  const row = rows[0] as unknown as Row | undefined;
+  if (row === undefined) throw new Error('idempotency record neither made nor there');
+  if (row.status === 'in_progress') return { kind: 'in_progress' };
+  const same = row.method === request.method && row.path === request.path && row.fingerprint === request.fingerprint;
+  if (!same) return { kind: 'conflict' };
+  return { kind: 'completed', answer: { status: row.response_status ?? 200, body: row.response_body ?? 'null' } };
+}
+
+/** Keeps the answer for repeats; nothing when the record was taken over meanwhile. */
+export async function completeRequest(db: Db, key: RecordKey, began: number, answer: StoredAnswer): Promise<void> {
+  await db.batch([
+    statement(
+      `UPDATE idempotency_records SET status = 'completed', response_status = ?, response_body = ?
+       WHERE scope = ? AND key_id = ? AND idem_key = ? AND status = 'in_progress' AND created_at = ?`,
+      answer.status,
+      answer.body,
+      key.scope,
+      key.key_id,
+      key.idem_key,
+      began,
+    ),
+  ]);
+}
+
+/** Gives the key back after a refusal: nothing was changed, so a corrected request may use it. */
+export async function forgetRequest(db: Db, key: RecordKey, began: number): Promise<void> {
+  await db.batch([
+    statement(
+      `DELETE FROM idempotency_records
+       WHERE scope = ? AND key_id = ? AND idem_key = ? AND status = 'in_progress' AND created_at = ?`,
+      key.scope,
+      key.key_id,
+      key.idem_key,
+      began,
+    ),
+  ]);
+}
+
+/** Deletes records whose time is over, at most `limit`. Returns how many went. */
+export async function deleteExpiredRequests(db: Db, now: number, limit: number): Promise<number> {
+  const row = await queryFirst<{ n: number }>(
+    db,
+    `SELECT COUNT(*) AS n FROM (SELECT 1 FROM idempotency_records WHERE expires_at <= ? LIMIT ?)`,
+    now,
+    limit,
+  );
+  const count = row?.n ?? 0;
+  if (count > 0) {
+    await db.batch([
+      statement(
+        `DELETE FROM idempotency_records WHERE (scope, key_id, idem_key) IN (
+           SELECT scope, key_id, idem_key FROM idempotency_records WHERE expires_at <= ? LIMIT ?)`,
+        now,
+        limit,
+      ),
+    ]);
+  }
+  return count;
+}
