@@ -14,15 +14,20 @@ export interface BenchService {
   stop: () => Promise<void>;
 }
 
-export async function startService(name: string, identities: number, withBare = false): Promise<BenchService> {
+export async function startService(
+  name: string,
+  identities: number,
+  { bare = false, consume = true }: { bare?: boolean; consume?: boolean } = {},
+): Promise<BenchService> {
   const state = join(ROOT, '.state', `bench-${name}`);
   await rm(state, { recursive: true, force: true });
   const runtime = await Runtime.start({
     state,
-    rate_limit: 1_000_000,
+    limits: false,
     cron_ms: 3_600_000,
     direct: true,
-    ...(withBare ? { bare: await buildWorker('bench/bare/wrangler.toml') } : {}),
+    consume,
+    ...(bare ? { bare: await buildWorker('bench/bare/wrangler.toml') } : {}),
   });
   const platform = new PmailClient({ url: runtime.url, key: runtime.secrets.platform_key });
   const tenant = (await platform.call('tenants.create', { body: { slug: 'demo', name: 'Bench', mode: 'test' } }))

@@ -56,7 +56,7 @@ async function main(): Promise<number> {
   const runtime = await Runtime.start({
     state,
     cron_ms: 2_000,
-    rate_limit: 100_000,
+    limits: false,
     vars: { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url },
   });
   const started = Date.now();

@@ -18,15 +18,17 @@ export class PortFault extends Error {
 /** How the calls of one port go. Left alone, they all work. */
 export class Knob {
   calls = 0;
+  #passing = 0;
   #failing = 0;
   #losing = 0;
   #late: (() => void)[] = [];
   #latecomers = 0;
   #gate: Promise<void> | undefined;
 
-  /** The next `times` calls fail and have no effect. */
-  failNext(times = 1): void {
+  /** The next `times` calls fail and have no effect, once `after` others have gone well. */
+  failNext(times = 1, after = 0): void {
     this.#failing = times;
+    this.#passing = after;
   }
 
   /** The next `times` calls have their effect, and their answer is lost. */
@@ -58,7 +60,8 @@ export class Knob {
   async run<T>(effect: () => T | Promise<T>): Promise<T> {
     this.calls++;
     await this.#gate;
-    if (this.#failing > 0) {
+    if (this.#passing > 0) this.#passing--;
+    else if (this.#failing > 0) {
       this.#failing--;
       throw new PortFault('failed before it had an effect');
     }

@@ -54,7 +54,6 @@ function attachmentFaults(attachment: AttachmentInput, contentIds: Set<string>):
     faults.push(['filename', `is over ${LIMITS.attachment_filename_bytes_max} bytes`]);
   }
   if (!CONTENT_TYPE.test(content_type)) faults.push(['content_type', 'must be type/subtype without parameters']);
-  else if (/^(multipart|message)\//i.test(content_type)) faults.push(['content_type', 'cannot be a composite type']);
   if (disposition === 'inline' && content_id === undefined) faults.push(['content_id', 'is required on inline parts']);
   if (content_id !== undefined) {
     const id = content_id.replace(/^<(.*)>$/s, '$1');

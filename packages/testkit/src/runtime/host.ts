@@ -23,22 +23,27 @@ export interface HostOptions {
   platform_key: string;
   /** How often each cron fires, in ms; local crons never fire by themselves. */
   cron_ms: number;
+  /** Whether queue messages are consumed; without it sends are accepted and stay queued. */
+  consume: boolean;
   /** Port of the Worker itself, without the development server in front, or null. */
   direct_port: number | null;
   /** A second Worker beside it, for comparison, and its port. */
   bare: { entry: string; port: number } | null;
-  /** Limits per 60 s in place of those of wrangler.toml, for loads that are not the subject. */
-  rate_limit: number | null;
+  /** False: no rate limits, for loads that are not their subject. The local limiter also writes to disk for each call. */
+  limits: boolean;
 }
 
 async function main(): Promise<void> {
   const options = JSON.parse(process.argv[2] ?? '{}') as HostOptions;
   const { workerOptions } = unstable_getMiniflareWorkerOptions(join(ROOT, 'wrangler.toml'));
   const { modulesRules: _rules, rootPath: _root, ...worker } = workerOptions as Record<string, unknown>;
-  if (options.rate_limit !== null) {
-    const limits = worker['ratelimits'] as Record<string, { simple: { limit: number; period: number } }>;
-    for (const limit of Object.values(limits)) limit.simple.limit = options.rate_limit;
+  if (!options.limits) {
+    const names = Object.keys(worker['ratelimits'] as object);
+    const open = Object.fromEntries(names.map((name) => [name, { name: 'limiter', entrypoint: 'OpenLimiter' }]));
+    worker['serviceBindings'] = { ...(worker['serviceBindings'] as object | undefined), ...open };
+    worker['ratelimits'] = {};
   }
+  if (!options.consume) worker['queueConsumers'] = {};
   const bindings = { ...(worker['bindings'] as Record<string, unknown>), ...options.vars };
   const mf = new Miniflare(
     convertV4MiniflareOptions({
@@ -61,6 +66,7 @@ async function main(): Promise<void> {
           ...direct(options.direct_port),
         },
         ...(options.bare === null ? [] : [bareWorker(options.bare)]),
+        ...(options.limits ? [] : [OPEN_LIMITER]),
       ],
     } as never),
   );
@@ -86,6 +92,21 @@ async function main(): Promise<void> {
   // The parent gone means that nobody is left to stop this.
   process.on('disconnect', () => process.exit(0));
 }
+
+/** A limiter that lets everything through. */
+const OPEN_LIMITER = {
+  name: 'limiter',
+  compatibilityDate: '2026-11-01',
+  modules: [
+    {
+      type: 'ESModule',
+      path: 'limiter.js',
+      contents: `import { WorkerEntrypoint } from 'cloudflare:workers';
+        export class OpenLimiter extends WorkerEntrypoint { limit() { return { success: true }; } }
+        export default { fetch: () => new Response(null, { status: 404 }) };`,
+    },
+  ],
+};
 
 function direct(port: number | null): object {
   return port === null ? {} : { unsafeDirectSockets: [{ host: '127.0.0.1', port }] };

@@ -17,7 +17,10 @@ export interface RuntimeOptions {
   port?: number;
   vars?: Record<string, string>;
   cron_ms?: number;
-  rate_limit?: number;
+  /** False: no rate limits. */
+  limits?: boolean;
+  /** False: sends are accepted and stay queued, for measuring acceptance alone. */
+  consume?: boolean;
   /** Whether the Worker is also reachable without the development server in front. */
   direct?: boolean;
   /** Entry of a second Worker to run beside it. */
@@ -60,7 +63,8 @@ export class Runtime {
         port: options.port ?? (await freePort()),
         platform_key,
         cron_ms: options.cron_ms ?? 60_000,
-        rate_limit: options.rate_limit ?? null,
+        limits: options.limits ?? true,
+        consume: options.consume ?? true,
         direct_port: options.direct === true ? await freePort() : null,
         bare: options.bare === undefined ? null : { entry: options.bare, port: await freePort() },
         vars: {
