@@ -75,6 +75,8 @@ export const LIMITS = {
   outbox_backoff_ms_min: 30_000,
   outbox_backoff_ms_max: 5 * 60_000,
   maintenance_every_ms: 24 * 3_600_000,
+  /** Bytes of an arrived attachment may follow its message by this much. */
+  attachment_settle_ms: 5 * 60_000,
   /** An object in the blob store younger than this may belong to a send still under way, so the sweep leaves it. */
   orphan_age_ms_min: 3_600_000,
 

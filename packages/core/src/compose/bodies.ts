@@ -1,5 +1,6 @@
 import type { Mailbox } from '../address/address.ts';
-import type { ComposeInput, ForwardedMessage } from './types.ts';
+import { rfc3339 } from '../time.ts';
+import type { AttachmentLink, ComposeInput, ForwardedMessage } from './types.ts';
 
 /** Characters with a meaning in HTML, replaced so that plain text shows as it is. */
 export function escapeHtml(text: string): string {
@@ -23,14 +24,18 @@ export interface Bodies {
 }
 
 /**
- * The two bodies in their fixed order: the caller's text, the forwarded message, the signature, the AI disclosure, the
+ * The two bodies in their fixed order: the caller's text, links to large attachments, the forwarded message, the signature, the AI disclosure, the
  * unsubscribe footer. `text` must already stand when only html was given (it is derived from it before).
  */
 export function assembleBodies(
-  input: Pick<ComposeInput, 'text' | 'html' | 'signature' | 'disclosure' | 'unsubscribe' | 'forwarded'>,
+  input: Pick<ComposeInput, 'text' | 'html' | 'links' | 'signature' | 'disclosure' | 'unsubscribe' | 'forwarded'>,
 ): Bodies {
   let { text, html } = input;
   const { signature, disclosure, unsubscribe, forwarded } = input;
+  for (const link of input.links ?? []) {
+    text = joinText(text, `${link.filename} (${link.size}): ${link.url} (available until ${rfc3339(link.expires_at)})`);
+    if (html !== null) html += linkHtml(link);
+  }
   if (forwarded !== null) {
     // A forward of an HTML message keeps its HTML even when the caller wrote plain text.
     if (html === null && forwarded.html !== null) html = text === null ? '' : paragraphs(text);
@@ -55,6 +60,11 @@ export function assembleBodies(
     }
   }
   return { text, html };
+}
+
+function linkHtml({ filename, size, url, expires_at }: AttachmentLink): string {
+  const until = `(${escapeHtml(size)}, available until ${rfc3339(expires_at)})`;
+  return `<p><a href="${escapeHtml(url)}">${escapeHtml(filename)}</a> ${until}</p>`;
 }
 
 function joinText(first: string | null, second: string): string {

@@ -23,6 +23,16 @@ export interface ForwardedMessage {
   html: string | null;
 }
 
+/** An attachment that was too large to send, as the text shows it. */
+export interface AttachmentLink {
+  filename: string;
+  /** For people, such as "3.4 MB". */
+  size: string;
+  url: string;
+  /** Unix ms. */
+  expires_at: number;
+}
+
 /** Everything that decides the bytes of a message. The same input always gives the same bytes. */
 export interface ComposeInput {
   message_id: MessageId;
@@ -49,6 +59,8 @@ export interface ComposeInput {
   hop: number;
   headers: { name: string; value: string }[];
   attachments: ComposeAttachment[];
+  /** Stand behind the caller's text. */
+  links?: AttachmentLink[];
 }
 
 export interface ComposedMail {

@@ -22,6 +22,8 @@ export interface MessageRow {
   status: MessageStatus;
   status_reason: StatusReason | null;
   rfc_message_id: string | null;
+  /** 1 when we made the id up, because the mail had none. */
+  message_id_synthetic: number;
   provider: Provider | null;
   provider_message_id: string | null;
   in_reply_to: string | null;
