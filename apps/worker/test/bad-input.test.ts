@@ -3,7 +3,7 @@ import type { Json } from '@pmail/core/canonical-json.ts';
 import type { WireError } from '@pmail/core/errors.ts';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { bodies, letters, type Malformed, queries } from './bad-input-cases.ts';
-import { accepted, atRest, keyed, type Lab, letter, makeLab, stored, until, watchQueues } from './mail.ts';
+import { accepted, atRest, keyed, type Lab, letter, makeLab, person, stored, until, watchQueues } from './mail.ts';
 import { keepStorage } from './storage.ts';
 import { type Call, call, deploy, send, sendBytes } from './support.ts';
 
@@ -12,6 +12,9 @@ import { type Call, call, deploy, send, sendBytes } from './support.ts';
 keepStorage();
 
 let lab: Lab;
+/** Senders in turn, none of them so often that it would be limited. */
+let senders: string[];
+let turn = 0;
 let message: string;
 let before: Record<string, Json>;
 let queues: ReturnType<typeof watchQueues>;
@@ -19,10 +22,11 @@ let queues: ReturnType<typeof watchQueues>;
 beforeAll(async () => {
   const root = await deploy();
   lab = await makeLab(root);
-  message = (await accepted(lab.key, lab.ann)).id;
+  senders = [lab.ann, lab.bob, await person(root, lab.tenant, 'cid'), await person(root, lab.tenant, 'dot')];
+  message = (await accepted(lab.key, lab.ann, letter({ to: ['reject@simulator.invalid'] }))).id;
   const params = { identity_id: lab.ann, message_id: message };
-  await until(async () => expect((await call(lab.key, 'messages.get', { params })).status).toBe('delivered'));
-  await atRest(lab.ann, lab.bob);
+  await until(async () => expect((await call(lab.key, 'messages.get', { params })).status).toBe('rejected'));
+  await atRest(...senders);
   queues = watchQueues();
   before = await stored();
 });
@@ -46,7 +50,7 @@ async function answerOf(response: Response): Promise<{ code: string; paths: stri
 /** Sends as a message exactly these bytes. */
 const post = (body: BodyInit | null, headers: Record<string, string> = {}) =>
   sendBytes(lab.key, 'messages.send', body, {
-    params: { identity_id: lab.ann },
+    params: { identity_id: senders[turn++ % senders.length] ?? '' },
     headers: { ...keyed(), ...headers },
   });
 

@@ -6,7 +6,9 @@ import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { access, limited } from './catalogue/access.ts';
 import { ELSEWHERE, IMPOSSIBLE } from './catalogue/coverage.ts';
 import { faults } from './catalogue/faults.ts';
+import { missingThings } from './catalogue/missing.ts';
 import { policies } from './catalogue/policy.ts';
+import { contentions } from './catalogue/quota.ts';
 import { requests } from './catalogue/request.ts';
 import { makeWorld, type World } from './catalogue/world.ts';
 import { keepStorage } from './storage.ts';
@@ -19,7 +21,7 @@ import { keepStorage } from './storage.ts';
 keepStorage();
 
 // Buckets that are full stay so for the rest of the minute.
-const TABLE = [...access, ...requests, ...policies, ...faults, ...limited];
+const TABLE = [...access, ...missingThings, ...requests, ...policies, ...contentions, ...faults, ...limited];
 
 let world: World;
 
@@ -29,7 +31,7 @@ beforeAll(async () => {
   world = await makeWorld();
 });
 
-test.each(TABLE)('$code when $when', { timeout: 60_000 }, async ({ code, routes, provoke, also }) => {
+test.each(TABLE)('$code when $when', async ({ code, routes, provoke, also }) => {
   for (const route of routes) {
     const response = await provoke(world, route);
     const text = await response.text();

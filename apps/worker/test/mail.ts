@@ -159,7 +159,7 @@ export async function arrive(to: string, raw: string, changes: Partial<InboundJo
     ...changes,
   };
   const batch = createMessageBatch('pm-inbound', [{ id, timestamp: new Date(), attempts: 1, body }]);
-  await worker.queue(batch as MessageBatch<unknown>, env);
+  await worker.queue(batch, env);
   return id;
 }
 
@@ -192,24 +192,31 @@ export async function stored(): Promise<Record<string, Json>> {
     // When a key was last used is written for every request.
     all[name] = (tables[index] ?? []).map(({ last_used_at: _used, ...row }) => row) as Json;
   }
-  for (const { id, mailbox_do_id: object } of await sql('SELECT id, mailbox_do_id FROM identities')) {
-    all[String(id)] = await dump(env.MAILBOX.get(env.MAILBOX.idFromString(String(object))) as never);
-  }
-  for (const { id, quota_do_id: object } of await sql('SELECT id, quota_do_id FROM tenants')) {
-    all[String(id)] = await dump(env.QUOTA.get(env.QUOTA.idFromString(String(object))) as never);
-  }
+  const keep = async (id: unknown, namespace: DurableObjectNamespace, object: unknown): Promise<void> => {
+    all[String(id)] = await dump(namespace.get(namespace.idFromString(String(object))));
+  };
+  const identities = await sql('SELECT id, mailbox_do_id FROM identities');
+  const tenants = await sql('SELECT id, quota_do_id FROM tenants');
+  await Promise.all([
+    ...identities.map(({ id, mailbox_do_id: object }) => keep(id, env.MAILBOX as never, object)),
+    ...tenants.map(({ id, quota_do_id: object }) => keep(id, env.QUOTA as never, object)),
+  ]);
   all['blobs'] = (await env.BLOBS.list()).objects.map(({ key }) => key);
   return all;
 }
 
 /** Accepts a message and keeps it from its queue, so that it waits in the mailbox. */
 export async function waiting(key: string, from: string, body: object = letter()): Promise<Sent> {
-  const lost = vi.spyOn(env.Q_OUTBOUND, 'send').mockRejectedValue(new Error('queue is away'));
+  const queued = Promise.withResolvers<void>();
+  const queue = env.Q_OUTBOUND.send.bind(env.Q_OUTBOUND);
+  const lost = vi.spyOn(env.Q_OUTBOUND, 'send').mockImplementation(async (job, options) => {
+    if (job.kind !== 'send' || job.identity_id !== from) return queue(job, options);
+    queued.resolve();
+    throw new Error('the queue is away');
+  });
   try {
     const sent = await accepted(key, from, body);
-    await vi.waitFor(() => {
-      if (lost.mock.calls.length === 0) throw new Error('nothing was queued');
-    });
+    await queued.promise;
     return sent;
   } finally {
     lost.mockRestore();

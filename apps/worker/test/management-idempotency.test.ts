@@ -57,7 +57,7 @@ describe('the key of a management write', () => {
     const codes = await Promise.all(
       answers
         .filter(({ status }) => status === 409)
-        .map(async (answer) => ((await answer.json()) as { error: { code: string } }).error.code),
+        .map(async (answer) => (await answer.json<{ error: { code: string } }>()).error.code),
     );
     expect(new Set([...codes, 'request_in_progress'])).toEqual(new Set(['request_in_progress']));
     expect(await sql('SELECT id FROM tenants WHERE slug = ?', 'acme')).toHaveLength(1);

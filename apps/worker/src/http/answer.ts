@@ -54,7 +54,13 @@ export function errorAnswer(context: AnswerContext, refusal: Refusal, extra: Rec
   if (retryAfter !== null) headers.set('retry-after', String(retryAfter));
   if (refusal.code === 'rate_limited') headers.set('ratelimit-reset', String(secondsLeft(context.now)));
   if (status === 401) headers.set('www-authenticate', 'Bearer');
-  return new Response(JSON.stringify(wireError(refusal.code, context.requestId, refusal.details)), { status, headers });
+  const body = wireError(refusal.code, context.requestId, refusal.details);
+  return new Response(JSON.stringify(body, wellFormed), { status, headers });
+}
+
+/** Paths hold the caller's own names, which may be broken text; what we send is not. */
+function wellFormed(_key: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed() : value;
 }
 
 function retryAfterSeconds(code: ErrorCode, details: Record<string, unknown> | undefined, now: number): number | null {

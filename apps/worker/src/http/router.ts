@@ -123,15 +123,7 @@ async function serve(
   const input = { params, query: query.value, body: body.value } as never;
   const result = await underKey(context, id, spec, () => handler(context, input));
   if (!result.ok) return errorAnswer(frame, result);
-  const {
-    status,
-    body: content,
-    headers,
-  } = result.value as {
-    status: number;
-    body: unknown;
-    headers?: Record<string, string>;
-  };
+  const { status, body: content, headers } = result.value;
   const contentType = spec.success.find((entry) => entry.status === status)?.contentType ?? null;
   return answer(frame, status, content, contentType, headers);
 }

@@ -101,11 +101,6 @@ export const IMPOSSIBLE: Impossible[] = [
       return access.kind === 'key' && access.levels === undefined && route !== 'identities.update';
     },
   },
-  ...(['idempotency_conflict', 'request_in_progress'] as const).map((code) => ({
-    why: 'Idempotency-Key is checked there but nothing is recorded under it',
-    code,
-    on: (route: RouteId) => routeSpec(route).idempotency === 'optional',
-  })),
   ...(['domain_in_use', 'billing_limit', 'upstream_error', 'upstream_rate_limited'] as const).map((code) => ({
     why: 'the provider calls and the allowance for inboxes that it belongs to are not there yet',
     code,

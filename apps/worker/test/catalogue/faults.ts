@@ -6,7 +6,7 @@ import { expect, vi } from 'vitest';
 import type { RequestContext } from '../../src/http/context.ts';
 import { createApp } from '../../src/http/router.ts';
 import worker, { IdentityMailbox, TenantQuota } from '../../src/index.ts';
-import { accepted, letter } from '../mail.ts';
+import { accepted, inMailbox, letter } from '../mail.ts';
 import { addDomain, type Call, call, requestOf, send, sql } from '../support.ts';
 import { KEYED } from './access.ts';
 import { FILE, operator, type Provocation, sample, somebody, type World, withoutPatience } from './world.ts';
@@ -127,6 +127,25 @@ const unavailable: Provocation[] = [
   },
   {
     code: 'unavailable',
+    when: 'the mailbox cannot enter itself among those with work',
+    routes: ['messages.send'],
+    provoke: async (world, route) => {
+      const id = await somebody(world);
+      const prepare = env.DB.prepare.bind(env.DB);
+      const down = vi.spyOn(env.DB, 'prepare').mockImplementation((query) => {
+        if (query.includes('mailbox_work')) throw new Error('D1_ERROR: Network connection lost.');
+        return prepare(query);
+      });
+      const response = await whileAway(down, () =>
+        send(world.key, route, { ...sample(world, route), params: { identity_id: id } }),
+      );
+      expect(await inMailbox(id, 'SELECT id FROM messages')).toEqual([]);
+      return response;
+    },
+    ...step('registry'),
+  },
+  {
+    code: 'unavailable',
     when: 'the quota is away',
     routes: ['messages.send'],
     provoke: (world, route) => {
@@ -208,7 +227,7 @@ const timeouts: Provocation[] = [
     provoke: async (world, route) => {
       const gate = Promise.withResolvers<void>();
       const method = OBJECT_CALLS[route as keyof typeof OBJECT_CALLS];
-      const spy = vi.spyOn(IdentityMailbox.prototype, method).mockImplementation((() => gate.promise) as never);
+      const spy = vi.spyOn(IdentityMailbox.prototype, method).mockReturnValue(gate.promise as never);
       const ms = method === 'submit' ? LIMITS.submit_deadline_ms : LIMITS.object_call_deadline_ms;
       return impatient(spy, ms, () => send(world.key, route, calling(world, route)), gate);
     },
@@ -220,7 +239,7 @@ const timeouts: Provocation[] = [
     routes: ['usage.get'],
     provoke: async (world, route) => {
       const gate = Promise.withResolvers<void>();
-      const spy = vi.spyOn(TenantQuota.prototype, 'usage').mockImplementation((() => gate.promise) as never);
+      const spy = vi.spyOn(TenantQuota.prototype, 'usage').mockReturnValue(gate.promise as never);
       return impatient(spy, LIMITS.object_call_deadline_ms, () => send(world.key, route), gate);
     },
     ...step('object'),
@@ -231,7 +250,7 @@ const timeouts: Provocation[] = [
     routes: ['tenants.create'],
     provoke: async (world, route) => {
       const gate = Promise.withResolvers<void>();
-      const spy = vi.spyOn(TenantQuota.prototype, 'init').mockImplementation((() => gate.promise) as never);
+      const spy = vi.spyOn(TenantQuota.prototype, 'init').mockReturnValue(gate.promise as never);
       const late = { body: { slug: 'late', name: 'Late', mode: 'test' } };
       return impatient(spy, LIMITS.object_call_deadline_ms, () => send(world.root, route, late), gate);
     },

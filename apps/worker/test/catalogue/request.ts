@@ -1,230 +1,17 @@
-import type { PathParam } from '@pmail/contracts/routes/params.ts';
-import { bodyIsOptional, ROUTE_IDS, type RouteId, routeSpec } from '@pmail/contracts/routes.ts';
+import { bodyIsOptional, ROUTE_IDS, routeSpec } from '@pmail/contracts/routes.ts';
+import { sha256Hex } from '@pmail/core/hash.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { expect } from 'vitest';
-import { accepted, arrive, inMailbox, letter, waiting } from '../mail.ts';
-import { type Call, call, makeKey, paths, plantKey, send, sendBytes, sql } from '../support.ts';
-import { FILE, later, operator, type Provocation, type Provoked, sample, somebody, type World } from './world.ts';
+import { newId } from '../../src/ports/random.ts';
+import { accepted, keyed, letter, waiting } from '../mail.ts';
+import { call, plantKey, send, sendBytes, sql } from '../support.ts';
+import { having, names, naming } from './routes.ts';
+import { later, operator, type Provocation, sample } from './world.ts';
 
-/** What is wrong with a request itself: what it names, its key for repetition, its query and body, its cursor. */
+/** What is wrong with a request itself: its key for repetition, its query and body, its cursor, its time. */
 
-const having = (test: (spec: ReturnType<typeof routeSpec>) => boolean): RouteId[] =>
-  ROUTE_IDS.filter((id) => test(routeSpec(id)));
 const WITH_BODY = having(({ body }) => body !== null);
 const WITH_CURSOR = having(({ query }) => 'cursor' in query.shape);
-const withParam = (name: PathParam): RouteId[] => having(({ params }) => name in params.shape);
-const openTo =
-  (level: 'tenant' | 'identity') =>
-  (id: RouteId): boolean => {
-    const { access } = routeSpec(id);
-    return access.kind === 'key' && (access.levels === undefined || access.levels.includes(level));
-  };
-
-/** The sample of a route with other path parameters. */
-function naming(world: World, route: RouteId, params: Record<string, string>): Call {
-  const call = sample(world, route);
-  return { ...call, params: { ...call.params, ...params } };
-}
-
-const names = (...expected: string[]): Pick<Provocation, 'also'> => ({
-  also: ({ details }: Provoked) => expect(paths(details ?? {})).toEqual(expected),
-});
-
-const ULID = '01JABCDEFGHJKMNPQRSTVWXYZ0';
-
-/** A malformed id and a well-formed one of nothing, for every route whose path has the parameter. */
-function missing(param: PathParam, code: Provocation['code'], prefix: string): Provocation[] {
-  return [
-    ['malformed', 'nonsense'],
-    ['of another kind', `req_${ULID}`],
-    ["nothing's", `${prefix}_${ULID}`],
-  ].map(([what, id = '']) => ({
-    code,
-    when: `${param} is ${what}`,
-    routes: withParam(param),
-    provoke: async (world, route) => send(await operator(), route, naming(world, route, { [param]: id })),
-  }));
-}
-
-/** Something that is there, but not in the mailbox that the path names. */
-function elsewhere(param: PathParam, code: Provocation['code'], of: (world: World) => string): Provocation {
-  return {
-    code,
-    when: `${param} is that of another mailbox`,
-    routes: withParam(param),
-    provoke: (world, route) => send(world.key, route, naming(world, route, { [param]: of(world) })),
-  };
-}
-
-const CHANGING: RouteId[] = ['messages.send', 'messages.update', 'messages.cancel', 'messages.resolve'];
-
-const identities: Provocation[] = [
-  ...missing('identity_id', 'identity_not_found', 'idn'),
-  {
-    code: 'identity_not_found',
-    when: "it is another tenant's",
-    routes: withParam('identity_id').filter(openTo('tenant')),
-    provoke: (world, route) => send(world.key, route, naming(world, route, { identity_id: world.other.ann })),
-  },
-  {
-    code: 'identity_not_found',
-    when: 'the key is that of another identity',
-    routes: withParam('identity_id').filter(openTo('identity')),
-    provoke: async (world, route) => {
-      const key = await plantKey({
-        level: 'identity',
-        tenant_id: world.tenant,
-        identity_id: world.bob as `idn_${string}`,
-      });
-      return send(key, route, sample(world, route));
-    },
-  },
-  {
-    code: 'identity_not_found',
-    when: "it is the system identity and the key no operator's",
-    routes: withParam('identity_id').filter(openTo('tenant')),
-    provoke: async (world, route) => {
-      const system = await theSystem(world);
-      return send(world.key, route, naming(world, route, { identity_id: system }));
-    },
-  },
-  {
-    code: 'identity_not_found',
-    when: 'it is on its way out and would be changed',
-    routes: CHANGING,
-    provoke: async (world, route) => {
-      const leaver = await somebody(world);
-      const { id } = await accepted(world.key, leaver);
-      await sql("UPDATE identities SET status = 'deleting' WHERE id = ?", leaver);
-      return send(world.key, route, naming(world, route, { identity_id: leaver, message_id: id }));
-    },
-  },
-  {
-    code: 'identity_not_found',
-    when: 'a filter names one out of reach',
-    routes: ['events.list'],
-    provoke: (world, route) => send(world.key, route, { query: { identity_id: world.other.ann } }),
-  },
-];
-
-let system: Promise<string> | undefined;
-
-function theSystem(world: World): Promise<string> {
-  system ??= somebody(world).then(async (id) => {
-    await sql('UPDATE identities SET is_system = 1 WHERE id = ?', id);
-    return id;
-  });
-  return system;
-}
-
-/** Of the lab, with permissions that no key of its level can be given. */
-let rights: Promise<string> | undefined;
-
-const HELD: RouteId[] = [
-  'messages.get',
-  'messages.update',
-  'messages.raw.get',
-  'messages.attachments.get',
-  'messages.cancel',
-  'messages.resolve',
-];
-
-const things: Provocation[] = [
-  ...missing('tenant_id', 'tenant_not_found', 'ten'),
-  {
-    code: 'tenant_not_found',
-    when: 'it is another',
-    routes: withParam('tenant_id').filter(openTo('tenant')),
-    provoke: async (world, route) => {
-      rights ??= plantKey({ level: 'tenant', tenant_id: world.tenant });
-      return send(await rights, route, naming(world, route, { tenant_id: world.other.tenant }));
-    },
-  },
-  {
-    code: 'tenant_not_found',
-    when: 'a filter names one out of reach',
-    routes: ['events.list'],
-    provoke: (world, route) => send(world.key, route, { query: { tenant_id: world.other.tenant } }),
-  },
-  ...missing('message_id', 'message_not_found', 'msg'),
-  elsewhere('message_id', 'message_not_found', ({ bobsMessage }) => bobsMessage),
-  {
-    code: 'message_not_found',
-    when: 'it is held back and the key may not review it',
-    routes: HELD,
-    provoke: async (world, route) => {
-      const id = await arrive(world.ann, `From: x@example.org\nSubject: ${crypto.randomUUID()}\n\nspam`);
-      await inMailbox(world.ann, "UPDATE messages SET status = 'quarantined' WHERE id = ?", id);
-      const permissions = ['messages:read', 'messages:send', 'messages:write', 'attachments:read'] as const;
-      const key = await makeKey(world.root, {
-        level: 'tenant',
-        tenant_id: world.tenant,
-        permissions: [...permissions],
-      });
-      return send(key, route, naming(world, route, { message_id: id }));
-    },
-  },
-  {
-    code: 'message_not_found',
-    when: 'it came in, and only sent mail can be',
-    routes: ['messages.cancel', 'messages.resolve'],
-    provoke: (world, route) => send(world.key, route, naming(world, route, { message_id: world.inbound })),
-  },
-  ...missing('attachment_id', 'attachment_not_found', 'att'),
-  {
-    code: 'attachment_not_found',
-    when: 'it is that of another message',
-    routes: ['messages.attachments.get'],
-    provoke: async (world, route) => {
-      const { id } = await accepted(world.key, world.ann, letter({ attachments: [FILE] }));
-      return send(world.key, route, naming(world, route, { message_id: id }));
-    },
-  },
-  ...missing('thread_id', 'thread_not_found', 'thr'),
-  elsewhere('thread_id', 'thread_not_found', ({ bobsThread }) => bobsThread),
-  ...[
-    ['malformed', () => 'nonsense'],
-    ["nothing's", () => `thr_${ULID}`],
-    ["another mailbox's", ({ bobsThread }: World) => bobsThread],
-  ].map(([what, of]): Provocation => {
-    const threadOf = of as (world: World) => string;
-    return {
-      code: 'thread_not_found',
-      when: `a message is to continue a thread that is ${String(what)}`,
-      routes: ['messages.send'],
-      provoke: (world, route) =>
-        send(world.key, route, { ...sample(world, route), body: letter({ thread_id: threadOf(world) }) }),
-    };
-  }),
-  ...missing('event_id', 'event_not_found', 'evt'),
-  {
-    code: 'event_not_found',
-    when: "it is another tenant's",
-    routes: ['events.get'],
-    provoke: async (world, route) => {
-      const [event] = await sql('SELECT id FROM event_index WHERE tenant_id = ?', world.other.tenant);
-      return send(world.key, route, { params: { event_id: String(event?.['id']) } });
-    },
-  },
-  {
-    code: 'event_not_found',
-    when: 'the key may not read events of mail',
-    routes: ['events.get'],
-    provoke: async (world, route) => {
-      const [event] = await sql(
-        "SELECT id FROM event_index WHERE identity_id = ? AND type LIKE 'message.%'",
-        world.ann,
-      );
-      const key = await makeKey(world.root, {
-        level: 'tenant',
-        tenant_id: world.tenant,
-        permissions: ['webhooks:read'],
-      });
-      return send(key, route, { params: { event_id: String(event?.['id']) } });
-    },
-  },
-  ...missing('key_id', 'key_not_found', 'key'),
-];
 
 const badKeys: [string, string][] = [
   ['empty', ''],
@@ -267,6 +54,46 @@ const idempotency: Provocation[] = [
       expect(error.details).toEqual({ original_message_id: id });
       return response;
     },
+  },
+];
+
+const OPTIONAL = having(({ idempotency: rule }) => rule === 'optional');
+
+/** On the writes that are not sends, whose record is one per API key. */
+const records: Provocation[] = [
+  {
+    code: 'idempotency_conflict',
+    when: 'it stands for another write',
+    routes: OPTIONAL,
+    provoke: async (world, route) => {
+      const key = await plantKey();
+      const headers = keyed();
+      await call(key, 'keys.create', {
+        body: { name: 'x', level: 'platform', permissions: ['platform:ops'] },
+        headers,
+      });
+      return send(key, route, { ...sample(world, route), headers });
+    },
+  },
+  {
+    code: 'request_in_progress',
+    when: 'the first write with this key is still on its way',
+    routes: OPTIONAL,
+    provoke: async (world, route) => {
+      const id = newId('key', Date.now());
+      const headers = keyed();
+      const key = await plantKey({ id });
+      await sql(
+        `INSERT INTO idempotency_records
+           (scope, key_id, idem_key, method, path, fingerprint, status, created_at, expires_at)
+         VALUES ('platform', ?, ?, 'POST', '/', '', 'in_progress', ?3, ?3 + 60000)`,
+        id,
+        await sha256Hex(headers['idempotency-key'] ?? ''),
+        Date.now(),
+      );
+      return send(key, route, { ...sample(world, route), headers });
+    },
+    also: ({ headers }) => expect(headers.get('retry-after')).toBe('1'),
   },
 ];
 
@@ -398,4 +225,4 @@ const states: Provocation[] = [
   },
 ];
 
-export const requests: Provocation[] = [...identities, ...things, ...idempotency, ...bodies, ...cursors, ...states];
+export const requests: Provocation[] = [...idempotency, ...records, ...bodies, ...cursors, ...states];
