@@ -370,4 +370,19 @@ describe('events', () => {
     });
     await sql('DELETE FROM event_index WHERE identity_id = ?', own);
   });
+
+  test('of the system identity show to platform keys alone', async () => {
+    const system = await person(root, lab.tenant, 'house');
+    await atRest(system);
+    await sql('UPDATE identities SET is_system = 1 WHERE id = ?', system);
+    const [event] = await events(root, { identity_id: system });
+    expect(event?.type).toBe('identity.created');
+    const created = await events(lab.key, { type: 'identity.created' });
+    expect(created.map(({ identity_id: id }) => id)).toContain(desk);
+    expect(created.map(({ identity_id: id }) => id)).not.toContain(system);
+    const params = { event_id: event?.id ?? '' };
+    expect(await refusal(lab.key, 'events.get', { params })).toEqual({ code: 'event_not_found' });
+    expect((await call(root, 'events.get', { params })).id).toBe(event?.id);
+    await sql('UPDATE identities SET is_system = 0 WHERE id = ?', system);
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { fromBase64Url, toBase64Url } from './hash.ts';
-import { linkKid, type LinkKey, type LinkTarget, mintLink, readLink } from './links.ts';
+import { type LinkKey, type LinkTarget, linkKid, mintLink, readLink } from './links.ts';
 
 const key: LinkKey = { kid: 'a', secret: new Uint8Array(32).fill(3) };
 const target = {

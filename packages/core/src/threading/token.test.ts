@@ -18,10 +18,14 @@ describe('thread tokens', () => {
 
   it('come back as the thread they were made for, with any key that is still in the ring', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), fc.constantFrom(key, old), async (seq, by) => {
-        const token = await mintThreadToken(by, IDENTITY, seq);
-        expect(await checkThreadToken([key, old], IDENTITY, token)).toEqual({ kind: 'valid', seq, kid: by.kid });
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+        fc.constantFrom(key, old),
+        async (seq, by) => {
+          const token = await mintThreadToken(by, IDENTITY, seq);
+          expect(await checkThreadToken([key, old], IDENTITY, token)).toEqual({ kind: 'valid', seq, kid: by.kid });
+        },
+      ),
     );
   });
 
@@ -35,7 +39,17 @@ describe('thread tokens', () => {
   });
 
   it('leave ordinary tags alone', async () => {
-    for (const detail of ['', 'news', 't', 't0', 't03k', 't03k.9f2mq7x', 't00k.9f2mq7xa', 't03k.9f2mq7xil', 'T03k.9f2mq7xa']) {
+    for (const detail of [
+      '',
+      'news',
+      't',
+      't0',
+      't03k',
+      't03k.9f2mq7x',
+      't00k.9f2mq7xa',
+      't03k.9f2mq7xil',
+      'T03k.9f2mq7xa',
+    ]) {
       expect(await checkThreadToken([key], IDENTITY, detail)).toEqual({ kind: 'absent' });
     }
   });

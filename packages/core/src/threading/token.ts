@@ -22,9 +22,7 @@ export interface ThreadKey {
 
 export type TokenCheck =
   /** No detail, or one of another shape: an ordinary tag. */
-  | { kind: 'absent' }
-  | { kind: 'invalid' }
-  | { kind: 'valid'; seq: number; kid: string };
+  { kind: 'absent' } | { kind: 'invalid' } | { kind: 'valid'; seq: number; kid: string };
 
 function encode(value: bigint, length: number): string {
   let rest = value;

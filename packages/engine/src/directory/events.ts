@@ -43,6 +43,8 @@ export interface EventFilter {
   /** Unix ms, both exclusive. */
   after?: number | undefined;
   before?: number | undefined;
+  /** The system identity exists for platform keys alone. */
+  with_system: boolean;
   /** Types whose names start so are left out: the key may not read them. */
   hidden_prefixes: string[];
 }
@@ -62,6 +64,9 @@ export function listEvents(
   };
   if (filter.tenant_id !== undefined) add('tenant_id = ?', filter.tenant_id);
   if (filter.identity_id !== undefined) add('identity_id = ?', filter.identity_id);
+  if (!filter.with_system) {
+    add('(identity_id IS NULL OR identity_id NOT IN (SELECT id FROM identities WHERE is_system = 1))');
+  }
   if (filter.types !== undefined) add(`type IN (${placeholders(filter.types.length)})`, ...filter.types);
   for (const prefix of filter.hidden_prefixes) add('substr(type, 1, ?) <> ?', prefix.length, prefix);
   if (filter.after !== undefined) add('occurred_at > ?', filter.after);

@@ -7,7 +7,7 @@ import { ok, type Refusal, refuse } from '@pmail/core/result.ts';
 import { rfc3339 } from '@pmail/core/time.ts';
 import { type EventFilter, type EventIndexRow, findEvent, listEvents } from '@pmail/engine/directory/events.ts';
 import { type IdentityRef, identityStatement } from '@pmail/engine/directory/owners.ts';
-import { queryFirst } from '@pmail/engine/sql.ts';
+import { type Db, queryFirst } from '@pmail/engine/sql.ts';
 import { mailboxCall, mailboxOf, type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
 import { object } from '../object-call.ts';
@@ -35,8 +35,7 @@ async function scopeOf(
     scope.tenant_id = tenant;
   }
   if (query.identity_id !== undefined) {
-    const { sql, bindings } = identityStatement(query.identity_id);
-    const identity = await queryFirst<IdentityRef>(db, sql, ...bindings);
+    const identity = await readIdentity(db, query.identity_id);
     if (identity === undefined || !reachesIdentity(key, identity)) return refuse('identity_not_found');
     scope.identity_id = identity.id;
   }
@@ -54,6 +53,7 @@ export const eventHandlers: Group = {
       types: query.type,
       after: query.after,
       before: query.before,
+      with_system: context.key.level === 'platform',
       hidden_prefixes: hiddenTypes(context),
     };
     const rows = await listEvents(context.db, filter, query.limit + 1, cursor.value);
@@ -69,16 +69,24 @@ export const eventHandlers: Group = {
   'events.get': async (context, { params }) => {
     const row = await findEvent(context.db, params.event_id as EventId);
     const hidden = row === undefined || hiddenTypes(context).some((prefix) => row.type.startsWith(prefix));
-    if (hidden || !reachesEvent(context, row)) return refuse('event_not_found');
+    if (hidden || !(await reachesEvent(context, row))) return refuse('event_not_found');
     const [event] = await readAll(context, [row]);
     return event === undefined ? refuse('event_not_found') : ok({ status: 200 as const, body: event });
   },
 };
 
-function reachesEvent({ key }: RequestContext, row: EventIndexRow): boolean {
+async function reachesEvent({ key, db }: RequestContext, row: EventIndexRow): Promise<boolean> {
   if (key.level === 'platform') return true;
   if (row.tenant_id !== key.tenant_id) return false;
-  return key.level === 'tenant' || row.identity_id === key.identity_id;
+  if (row.identity_id === null) return key.level === 'tenant';
+  const identity = await readIdentity(db, row.identity_id);
+  // The events of an erased identity outlive its row.
+  return identity === undefined ? key.level === 'tenant' : reachesIdentity(key, identity);
+}
+
+function readIdentity(db: Db, id: string): Promise<IdentityRef | undefined> {
+  const { sql, bindings } = identityStatement(id);
+  return queryFirst<IdentityRef>(db, sql, ...bindings);
 }
 
 function rowOf(row: EventIndexRow): Omit<EventEnvelope, 'data'> {
@@ -107,8 +115,7 @@ async function readAll(context: RequestContext, rows: EventIndexRow[]): Promise<
 
 async function readFromMailbox(context: RequestContext, row: EventIndexRow): Promise<string | undefined> {
   if (row.owner_kind !== 'mailbox') return undefined;
-  const { sql, bindings } = identityStatement(row.owner_id);
-  const identity = await queryFirst<IdentityRef>(context.db, sql, ...bindings);
+  const identity = await readIdentity(context.db, row.owner_id);
   if (identity === undefined) return undefined;
   return object(mailboxOf(context, identity).readEvent(mailboxCall(context, identity), row.id));
 }
