@@ -48,7 +48,7 @@ export async function consumeInbound(world: InboundWorld, job: InboundJob): Prom
   if (gone || raw === null) {
     world.count(gone ? 'inbound_identity_gone_total' : 'inbound_raw_missing_total');
     if (gone) await world.blobs.delete([job.r2_key]);
-    await reportLoopback(world, job, 'bounced');
+    await reportLoopback(world, job, gone ? 'bounced' : 'failed');
     return ACK;
   }
   const parsed = await world.parse(raw);
@@ -99,11 +99,43 @@ function metadata(job: InboundJob, attachment: IngestAttachment | undefined): Re
   return { tenant, identity, message, sha256: attachment?.sha256 ?? '' };
 }
 
+type CopyReport = Pick<
+  DeliveryEvent,
+  'hard' | 'smtp_code' | 'enhanced_code' | 'smtp_response' | 'outcome' | 'suppress'
+>;
+
+/** What a receiving server would say. That we have lost a copy is no fault of its recipient, who stays reachable. */
+const COPY_REPORTS: Record<'delivered' | 'bounced' | 'failed', CopyReport> = {
+  delivered: {
+    hard: false,
+    smtp_code: '250',
+    enhanced_code: '2.0.0',
+    smtp_response: '250 2.0.0 OK',
+    outcome: 'delivered',
+    suppress: null,
+  },
+  bounced: {
+    hard: true,
+    smtp_code: '550',
+    enhanced_code: '5.1.1',
+    smtp_response: '550 5.1.1 No such recipient here',
+    outcome: 'bounced',
+    suppress: 'hard_bounce',
+  },
+  failed: {
+    hard: false,
+    smtp_code: '554',
+    enhanced_code: '5.3.0',
+    smtp_response: '554 5.3.0 The copy was lost',
+    outcome: 'other',
+    suppress: null,
+  },
+};
+
 /** Tells the sending mailbox what became of its copy, as a receiving server would. */
-async function reportLoopback(world: InboundWorld, job: InboundJob, kind: 'delivered' | 'bounced'): Promise<void> {
+async function reportLoopback(world: InboundWorld, job: InboundJob, kind: keyof typeof COPY_REPORTS): Promise<void> {
   if (job.loopback === null) return;
   const { tenant_id, identity_id, message_id } = job.loopback;
-  const delivered = kind === 'delivered';
   const event: DeliveryEvent = {
     source: 'loopback',
     event_id: `loop:${message_id}:${job.envelope_to}:0`,
@@ -112,12 +144,7 @@ async function reportLoopback(world: InboundWorld, job: InboundJob, kind: 'deliv
     recipient: job.envelope_to,
     subject: null,
     kind,
-    hard: !delivered,
-    smtp_code: delivered ? '250' : '550',
-    enhanced_code: delivered ? '2.0.0' : '5.1.1',
-    smtp_response: delivered ? '250 2.0.0 OK' : '550 5.1.1 No such recipient here',
-    outcome: delivered ? 'delivered' : 'bounced',
-    suppress: delivered ? null : 'hard_bounce',
+    ...COPY_REPORTS[kind],
     occurred_at: world.now(),
   };
   await world.outbound.send({ v: 1, kind: 'transport_event', tenant_id, identity_id, event });

@@ -4,8 +4,9 @@ import { type AuditEntry, auditStatement } from './audit.ts';
 
 /**
  * Pauses an identity for crossing an abuse threshold. The audit row, whose id follows from the event that tipped the
- * scale, is written in the same batch and only with the pause. The system identity is never paused: one bounce must
- * not stop everyone's sign-in mail.
+ * scale, is written in the same batch and only with the pause; once it stands, the same event pauses nothing any more,
+ * so that a late repeat does not undo a resume. The system identity is never paused: one bounce must not stop everyone's
+ * sign-in mail.
  *
  * @returns when this event paused the identity (now, or on an earlier run that died), or null when it did not
  */
@@ -18,9 +19,12 @@ export async function pauseForAbuse(db: Db, identity: IdentityId, audit: AuditEn
     auditStatement(audit, condition),
     statement(
       `UPDATE identities SET status = 'paused', pause_reason = 'abuse_threshold', updated_at = ?
-       WHERE id = ? AND status = 'active' AND is_system = 0`,
+       WHERE id = ? AND status = 'active' AND is_system = 0
+         AND EXISTS (SELECT 1 FROM audit_log WHERE id = ? AND created_at = ?)`,
       audit.at,
       identity,
+      audit.id,
+      audit.at,
     ),
     statement('SELECT created_at FROM audit_log WHERE id = ?', audit.id),
   ]);

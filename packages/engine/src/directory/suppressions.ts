@@ -19,16 +19,21 @@ export interface SuppressionOwner {
 }
 
 /**
- * Adds an address to a tenant's suppression list unless it stands there.
+ * Adds an address to a tenant's suppression list unless it stands there. An entry that has run out no longer counts, and
+ * is written over.
  *
  * @returns the row that stands there now; the caller tells from its source whether this message put it there
  */
 export async function suppress(db: Db, insert: SuppressionInsert): Promise<SuppressionOwner> {
   const [, rows = []] = await db.batch([
     statement(
-      `INSERT OR IGNORE INTO suppressions
+      `INSERT INTO suppressions
          (tenant_id, address_hash, address_hint, reason, source_message_id, note, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, NULL)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, NULL)
+       ON CONFLICT (tenant_id, address_hash) DO UPDATE SET address_hint = excluded.address_hint,
+         reason = excluded.reason, source_message_id = excluded.source_message_id, note = excluded.note,
+         created_at = excluded.created_at, expires_at = NULL
+       WHERE suppressions.expires_at <= excluded.created_at`,
       insert.tenant_id,
       insert.address_hash,
       insert.address_hint,

@@ -68,11 +68,13 @@ function begin(world: MailboxWorld, request: BeginRequest): BeginAnswer {
   if (row === undefined || !isWaiting(sql, row.id)) return { kind: 'not_queued' };
   const claim = readClaim(sql, row.id);
   if (claim !== undefined) {
-    if (claim.token === request.claim_token) {
-      const attempt = findAttempt(sql, claim.token);
-      if (attempt !== undefined) return { kind: 'claimed', send: claimedSend(sql, row, claim.token, attempt.provider) };
+    const stale = now - claim.claimed_at >= world.waits.claim_ttl_ms;
+    const attempt = claim.token === request.claim_token ? findAttempt(sql, claim.token) : undefined;
+    if (!stale && attempt !== undefined) {
+      return { kind: 'claimed', send: claimedSend(sql, row, claim.token, attempt.provider) };
     }
-    if (now - claim.claimed_at < world.waits.claim_ttl_ms) return { kind: 'already_claimed' };
+    if (!stale) return { kind: 'already_claimed' };
+    // Also for its own holder: a call that began only now could outlast what everyone else was told.
     expireClaim(world, row, claim);
     return { kind: 'uncertain' };
   }

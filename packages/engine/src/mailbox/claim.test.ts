@@ -81,12 +81,20 @@ describe('a claim', () => {
     expect(rig.meta(`claim:${id}`)).toBe(JSON.stringify({ token: run.token, claimed_at: rig.clock.now - MINUTE }));
   });
 
+  test('is not given to the same run any more once it is stale (C4, C6)', () => {
+    const run = new Run(rig, id);
+    run.claim();
+    rig.skip(5 * MINUTE);
+    expect(run.begin()).toEqual({ kind: 'uncertain' });
+    expect(rig.message(id).status).toBe('uncertain');
+  });
+
   test('is given to nobody for a message that is not here', () => {
     expect(new Run(rig, 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T').begin()).toEqual({ kind: 'not_queued' });
   });
 
   test('that cannot commit is no claim (C7)', () => {
-    rig.crash = { mark: 'claim.in_transaction', nth: 1 };
+    rig.dieAt('claim.in_transaction');
     expect(() => new Run(rig, id).begin()).toThrow(Crash);
     rig.restart();
     expect(rig.engine.listAttempts(id)).toEqual([]);
@@ -128,6 +136,8 @@ describe('a claim whose holder does not report', () => {
       { message_id: id, reason: 'transport_connection_lost', fix: expect.stringContaining('resolve') as string },
     ]);
     rig.outbound.take();
+    await rig.advance(2 * MINUTE);
+    await rig.engine.poke();
     await rig.advance(DAY);
     expect(rig.quotaBooks).toMatchObject({ held: 0, used: 0, counted: 1 });
     expect(rig.outbound.sent).toEqual([]);

@@ -51,7 +51,8 @@ export class MailboxEngine {
     } as Owner;
     const alarms: AlarmMemory = { armed: undefined };
     const sql = forgettingSql(ports.sql, alarms);
-    this.#world = { ...ports, sql, owner, alarms, inFlight: new Set(), running: { count: 0 } };
+    const entry = { making: null };
+    this.#world = { ...ports, sql, owner, alarms, inFlight: new Set(), running: { count: 0 }, entry };
     rearm(this.#world);
   }
 
@@ -91,7 +92,8 @@ export class MailboxEngine {
   }
 
   recordOutcome(request: OutcomeRequest): Promise<OutcomeAnswer> {
-    return recordOutcome(this.#enter(), request);
+    // A late result can find the mailbox idle and leave work behind.
+    return this.#withEntry((world) => recordOutcome(world, request));
   }
 
   applyEvent(event: DeliveryEvent): Promise<EventAnswer> {

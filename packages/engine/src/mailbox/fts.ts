@@ -25,7 +25,8 @@ export function indexMessage(sql: Sql, row: MessageRow, participants: string[], 
  * Undefined when the text holds nothing to search for.
  */
 export function keywordQuery(text: string): string | undefined {
-  const words = text.split(/\s+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
+  // SQLite reads the query up to the first NUL, which would leave its word without the closing quote.
+  const words = text.split(/[\s\0]+/u).filter((word) => /[\p{L}\p{N}]/u.test(word));
   if (words.length === 0) return undefined;
   return words.map((word) => `"${word.replaceAll('"', '""')}"`).join(' AND ');
 }

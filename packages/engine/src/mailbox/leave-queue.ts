@@ -100,7 +100,9 @@ function leave(world: MailboxWorld, row: MessageRow, plan: OutcomePlan): void {
     current,
     deliveries.map((entry) => entry.status),
   );
-  const status = plan.unknown && !isTerminal(current) ? 'uncertain' : rolled;
+  // Reports may have ended everyone the call was made for before anyone knew how it had gone.
+  const unknown = plan.unknown && deliveries.some((entry) => entry.status === 'uncertain');
+  const status = unknown && !isTerminal(current) ? 'uncertain' : rolled;
   forgetSend(sql, row.id);
   releaseLock(sql, row.thread_seq, row.id);
   if (status !== current) {
@@ -161,9 +163,10 @@ export function deferUnsent(world: MailboxWorld, row: MessageRow, detail: string
 }
 
 /**
- * Ordinals of settlements that belong to no attempt. A message has at most one of the first two; a recipient leaves
- * `uncertain` at most once, so its position makes the last one unique.
+ * Ordinals of settlements that belong to no attempt, beyond any number of attempts (a day of them at one a minute is
+ * well over a thousand). A message has at most one of the first two; a recipient leaves `uncertain` at most once, so its
+ * position makes the last one unique.
  */
-export const SETTLE_DEFERRAL_END = 1_000;
-export const SETTLE_DECIDED = 1_001;
-export const SETTLE_UNCERTAIN = 2_000;
+export const SETTLE_DEFERRAL_END = 1_000_000;
+export const SETTLE_DECIDED = 1_000_001;
+export const SETTLE_UNCERTAIN = 2_000_000;

@@ -101,7 +101,7 @@ describe('a key under way', () => {
   });
 
   test('is free again when the request died', async () => {
-    rig.crash = { mark: 'submit.planned', nth: 1 };
+    rig.dieAt('submit.planned');
     await expect(rig.submit()).rejects.toThrow('submit.planned');
     expect(await rig.submit()).toMatchObject({ ok: true, deduplicated: false });
   });

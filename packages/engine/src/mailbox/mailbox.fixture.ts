@@ -65,8 +65,7 @@ export class MailboxRig {
   readonly waits = { ...DEFAULT_WAITS };
   /** What happens while the engine sleeps, beside time passing. */
   whileAsleep: () => void = () => {};
-  /** Where an instance dies, and on which visit. */
-  crash: { mark: MarkName; nth: number } | null = null;
+  #crash: { mark: MarkName; nth: number } | null = null;
   readonly newId = createIdFactory(() => 0.5);
   readonly quota: QuotaEngine;
   engine: MailboxEngine;
@@ -145,9 +144,14 @@ export class MailboxRig {
     this.engine = this.instance();
   }
 
+  /** The instance dies at a mark, on its n-th visit. */
+  dieAt(mark: MarkName, nth = 1): void {
+    this.#crash = { mark, nth };
+  }
+
   #mark(name: MarkName): void {
-    if (this.crash?.mark !== name || --this.crash.nth > 0) return;
-    this.crash = null;
+    if (this.#crash?.mark !== name || --this.#crash.nth > 0) return;
+    this.#crash = null;
     throw new Crash(name);
   }
 

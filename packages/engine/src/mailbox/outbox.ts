@@ -3,7 +3,6 @@ import type { EventId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadline } from '../alarms.ts';
 import { deleteMeta, readMeta, writeMeta } from '../meta.ts';
-import { placeholders } from '../sql.ts';
 import type { MailboxWorld } from './world.ts';
 
 interface OutboxRow {
@@ -24,7 +23,8 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
       'SELECT seq, event_id, type, occurred_at FROM outbox WHERE dispatched_at IS NULL ORDER BY seq LIMIT ?',
       LIMITS.outbox_batch_max,
     );
-    if (rows.length === 0) break;
+    const last = rows.at(-1);
+    if (last === undefined) break;
     world.mark('outbox.before_dispatch');
     try {
       await world.events.dispatch(
@@ -49,11 +49,8 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
       return;
     }
     world.mark('outbox.after_dispatch');
-    sql.run(
-      `UPDATE outbox SET dispatched_at = ? WHERE seq IN (${placeholders(rows.length)})`,
-      world.now(),
-      ...rows.map(({ seq }) => seq),
-    );
+    // The batch was everything that waited up to its last number; a list of a hundred would be one value too many.
+    sql.run('UPDATE outbox SET dispatched_at = ? WHERE dispatched_at IS NULL AND seq <= ?', world.now(), last.seq);
   }
   sql.transaction(() => {
     deleteMeta(sql, 'outbox_backoff');

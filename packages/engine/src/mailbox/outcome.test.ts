@@ -30,18 +30,21 @@ describe('each kind of result', () => {
     ['suppressed', SUPPRESSED, 'rejected', 'recipient_suppressed_by_provider', ['message.rejected'], 0],
     ['time-out', TIMEOUT, 'uncertain', 'transport_timeout', ['message.uncertain'], 0],
     ['lost', LOST, 'uncertain', 'transport_connection_lost', ['message.uncertain'], 0],
-  ] as const)('%s ends the wait, settles the hold and tells of it', async (_kind, result, status, reason, events, used) => {
-    expect(await attempt(rig, id, result)).toEqual({ applied: true, delay_ms: null });
-    expect(rig.message(id)).toMatchObject({ status, status_reason: reason });
-    expect(rig.statuses(id)).toEqual({ [JO]: status, [KIM]: status });
-    expect(rig.eventTypes).toEqual(events);
-    expect(rig.quotaBooks).toEqual({ held: 0, holds: 0, used, counted: 1, tenant: 1 });
-    expect([rig.usage('sends'), rig.usage('outbound')]).toEqual([used, used === 0 ? 0 : 1]);
-    expect(rig.engine.listAttempts(id)).toMatchObject([{ result: result.kind, ended_at: rig.clock.now, late: 0 }]);
-    rig.outbound.take();
-    await rig.advance(DAY);
-    expect(rig.outbound.sent).toEqual([]);
-  });
+  ] as const)(
+    '%s ends the wait, settles the hold and tells of it',
+    async (_kind, result, status, reason, events, used) => {
+      expect(await attempt(rig, id, result)).toEqual({ applied: true, delay_ms: null });
+      expect(rig.message(id)).toMatchObject({ status, status_reason: reason });
+      expect(rig.statuses(id)).toEqual({ [JO]: status, [KIM]: status });
+      expect(rig.eventTypes).toEqual(events);
+      expect(rig.quotaBooks).toEqual({ held: 0, holds: 0, used, counted: 1, tenant: 1 });
+      expect([rig.usage('sends'), rig.usage('outbound')]).toEqual([used, used === 0 ? 0 : 1]);
+      expect(rig.engine.listAttempts(id)).toMatchObject([{ result: result.kind, ended_at: rig.clock.now, late: 0 }]);
+      rig.outbound.take();
+      await rig.advance(DAY);
+      expect(rig.outbound.sent).toEqual([]);
+    },
+  );
 
   test.each([
     ['rate_limit', 10 * SECOND],
@@ -121,7 +124,7 @@ describe('a record', () => {
   test('that dies before its commit can be made again (O1)', async () => {
     const run = new Run(rig, id);
     run.claim();
-    rig.crash = { mark: 'outcome.in_transaction', nth: 1 };
+    rig.dieAt('outcome.in_transaction');
     await expect(run.record(accepted())).rejects.toThrow(Crash);
     rig.restart();
     expect(rig.message(id).status).toBe('queued');
@@ -139,7 +142,7 @@ describe('a record', () => {
   test('that dies after its commit is paid by the alarm (O4)', async () => {
     const run = new Run(rig, id);
     run.claim();
-    rig.crash = { mark: 'outcome.committed', nth: 1 };
+    rig.dieAt('outcome.committed');
     await expect(run.record(accepted())).rejects.toThrow(Crash);
     rig.restart();
     expect(rig.quotaBooks).toMatchObject({ held: 2, used: 0 });

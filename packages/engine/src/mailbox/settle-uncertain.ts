@@ -26,7 +26,7 @@ export function settleByPerson(world: MailboxWorld, row: MessageRow, outcome: 's
       uncertain.map(({ position }) => position),
     );
     emitSent(world, after);
-  } else emitFailed(world, after);
+  } else if (after.status === 'failed') emitFailed(world, after);
   return after;
 }
 

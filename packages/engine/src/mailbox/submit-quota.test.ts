@@ -122,15 +122,18 @@ describe('an answer of the quota that is lost', () => {
     expect(rig.quotaBooks).toEqual(FREE);
   });
 
-  test.each(['failNext', 'loseNext'] as const)('for the release too (%s) is repeated until it is heard', async (how) => {
-    rig.reserves.loseNext();
-    rig.applies[how](3);
-    expect(await rig.submit()).toMatchObject({ ok: false, code: 'unavailable' });
-    expect(rig.rows('quota_tasks')).toBe(1);
-    await rig.advance(90 * SECOND);
-    expect(rig.rows('quota_tasks')).toBe(0);
-    expect(rig.quotaBooks).toEqual(FREE);
-  });
+  test.each(['failNext', 'loseNext'] as const)(
+    'for the release too (%s) is repeated until it is heard',
+    async (how) => {
+      rig.reserves.loseNext();
+      rig.applies[how](3);
+      expect(await rig.submit()).toMatchObject({ ok: false, code: 'unavailable' });
+      expect(rig.rows('quota_tasks')).toBe(1);
+      await rig.advance(90 * SECOND);
+      expect(rig.rows('quota_tasks')).toBe(0);
+      expect(rig.quotaBooks).toEqual(FREE);
+    },
+  );
 });
 
 describe('the quota', () => {

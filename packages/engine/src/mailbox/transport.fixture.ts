@@ -1,7 +1,7 @@
 import { judgeBounce, judgeOther } from '@pmail/core/delivery/bounce-class.ts';
 import type { DeliveryEvent, DeliveryKind } from '@pmail/core/delivery/events.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
-import { address, type Overrides, sendContext } from '@pmail/core/policy/context.fixture.ts';
+import { address, type Overrides, platformAddress, sendContext } from '@pmail/core/policy/context.fixture.ts';
 import type { DomainFacts } from '@pmail/core/policy/types.ts';
 import type { TransportFacts } from '@pmail/core/transport/choose.ts';
 import type { RecipientRefusal, TransportResult } from '@pmail/core/transport/types.ts';
@@ -52,7 +52,7 @@ export function facts(domain: Partial<DomainFacts> = {}, overrides: Overrides = 
   const { tenant } = sendContext(overrides).directory;
   return {
     tenant_mode: tenant.mode,
-    addresses: [address({ domain })],
+    addresses: [address({ domain }), platformAddress({ domain })],
     domain_fallback: false,
     ses_sending_paused: false,
   };

@@ -34,11 +34,14 @@ export function updateMessage(
     for (const label of labels) sql.run('INSERT INTO labels (message_rowid, label) VALUES (?, ?)', row.rowid, label);
     if (patch.read !== undefined && (row.read === 1) !== patch.read) {
       sql.run('UPDATE messages SET read = ? WHERE rowid = ?', patch.read ? 1 : 0, row.rowid);
-      sql.run(
-        'UPDATE threads SET unread_count = MAX(0, unread_count + ?) WHERE seq = ?',
-        patch.read ? -1 : 1,
-        row.thread_seq,
-      );
+      // A thread counts what arrived; what we sent is never unread mail.
+      if (row.direction === 'inbound') {
+        sql.run(
+          'UPDATE threads SET unread_count = MAX(0, unread_count + ?) WHERE seq = ?',
+          patch.read ? -1 : 1,
+          row.thread_seq,
+        );
+      }
     }
     const after = findMessage(sql, id);
     if (after === undefined) throw new Error('message vanished');

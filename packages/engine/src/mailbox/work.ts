@@ -10,6 +10,14 @@ import type { MailboxWorld } from './world.ts';
 /** Makes the entry unless it stands; throws when it cannot, and then nothing that needs it may be committed. */
 export async function ensureEntry(world: MailboxWorld): Promise<void> {
   if (readMeta(world.sql, 'work_since') !== undefined) return;
+  // Those who need it at once share one: of two, the registry keeps one, and it might not be the one known here.
+  world.entry.making ??= makeEntry(world).finally(() => {
+    world.entry.making = null;
+  });
+  await world.entry.making;
+}
+
+async function makeEntry(world: MailboxWorld): Promise<void> {
   const since = world.now();
   await world.registry.mark(world.owner.identity_id, since);
   writeMeta(world.sql, 'work_since', String(since));
@@ -45,12 +53,18 @@ export function hasWork(world: MailboxWorld): boolean {
 }
 
 /**
- * Takes the entry back when there is nothing to do. It is forgotten here first: should the call fail, an entry too
- * many stays, which a poke finds and clears; a send in between makes a newer entry, which the call leaves alone.
+ * Takes the entry back when there is nothing to do. It counts as gone here first, and is only remembered as one to take
+ * back: should the call fail, an entry too many stays until the next poke; a send in between makes a newer entry, which
+ * the call leaves alone.
  */
 export async function clearWhenIdle(world: MailboxWorld): Promise<void> {
-  const since = readMeta(world.sql, 'work_since');
+  const { sql } = world;
+  const since = readMeta(sql, 'work_since') ?? readMeta(sql, 'work_left');
   if (since === undefined || world.running.count > 0 || hasWork(world)) return;
-  deleteMeta(world.sql, 'work_since');
+  sql.transaction(() => {
+    deleteMeta(sql, 'work_since');
+    writeMeta(sql, 'work_left', since);
+  });
   await world.registry.clear(world.owner.identity_id, Number(since));
+  if (readMeta(sql, 'work_left') === since) deleteMeta(sql, 'work_left');
 }

@@ -46,4 +46,6 @@ export interface MailboxWorld extends MailboxPorts {
   inFlight: Set<string>;
   /** How many calls are under way that may leave work behind. */
   running: { count: number };
+  /** The entry in the registry of work that is being made just now. */
+  entry: { making: Promise<void> | null };
 }

@@ -15,9 +15,27 @@ export interface LocalDeliveryPorts {
   send: (job: InboundJob) => Promise<void>;
 }
 
-export interface LocalDelivery {
-  copies: InboundJob[];
+export interface LocalRoutes {
+  found: { recipient: Address; owner: Owner }[];
   refused: RecipientRefusal[];
+}
+
+/** Which mailboxes of this deployment receive for the recipients; the others are refused, as by a receiving server. */
+export async function routeLocally(
+  ports: Pick<LocalDeliveryPorts, 'route'>,
+  recipients: Address[],
+): Promise<LocalRoutes> {
+  const routes: LocalRoutes = { found: [], refused: [] };
+  for (const recipient of recipients) {
+    const owner = await ports.route(withoutDetail(recipient));
+    if (owner !== undefined) {
+      routes.found.push({ recipient, owner });
+      continue;
+    }
+    const detail = '550 5.1.1 No such recipient here';
+    routes.refused.push({ address: recipient, smtp_code: '550', enhanced_code: '5.1.1', detail });
+  }
+  return routes;
 }
 
 /**
@@ -28,17 +46,10 @@ export async function deliverLocally(
   ports: LocalDeliveryPorts,
   sender: Owner,
   message: OutgoingMessage,
-  recipients: Address[],
-): Promise<LocalDelivery> {
+  routes: LocalRoutes['found'],
+): Promise<InboundJob[]> {
   const copies: InboundJob[] = [];
-  const refused: RecipientRefusal[] = [];
-  for (const recipient of recipients) {
-    const owner = await ports.route(withoutDetail(recipient));
-    if (owner === undefined) {
-      const detail = '550 5.1.1 No such recipient here';
-      refused.push({ address: recipient, smtp_code: '550', enhanced_code: '5.1.1', detail });
-      continue;
-    }
+  for (const { recipient, owner } of routes) {
     const at = ports.now();
     const id = ports.newId('msg', at);
     const key = rawKey(owner, id);
@@ -61,5 +72,5 @@ export async function deliverLocally(
     await ports.send(job);
     copies.push(job);
   }
-  return { copies, refused };
+  return copies;
 }

@@ -4,7 +4,7 @@ import { ulidOf } from '@pmail/core/ids.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import { isSimulatorAddress, simulatorScript, testProviderId } from '@pmail/core/transport/simulator-scripts.ts';
 import type { MailTransport, OutgoingMessage, ScheduledEvent, TransportResult } from '@pmail/core/transport/types.ts';
-import { deliverLocally, type LocalDeliveryPorts } from '../loopback/local-delivery.ts';
+import { deliverLocally, type LocalDeliveryPorts, routeLocally } from '../loopback/local-delivery.ts';
 
 export interface TestTransportPorts extends LocalDeliveryPorts {
   /** Whose message it is; copies name it, so that their arrival can be reported back. */
@@ -50,13 +50,17 @@ async function sendTest(ports: TestTransportPorts, message: OutgoingMessage): Pr
       ? script.events.map((event, index) => ({ ...event, recipient: address, n: index + 1 }))
       : [],
   );
-  await ports.taken?.(message, recipients);
-  const local = recipients.filter((address) => !isSimulatorAddress(address));
-  const { copies, refused } = await deliverLocally(ports, ports.ownerOf(message), message, local);
-  if (refused.length === recipients.length) {
+  const { found, refused } = await routeLocally(
+    ports,
+    recipients.filter((address) => !isSimulatorAddress(address)),
+  );
+  const taken = recipients.filter((address) => !refused.some((refusal) => refusal.address === address));
+  if (taken.length === 0) {
     const detail = 'no recipient exists on this deployment';
     return { kind: 'rejected', reason: 'provider_validation', code: '550', detail, refused };
   }
+  await ports.taken?.(message, taken);
+  const copies = await deliverLocally(ports, ports.ownerOf(message), message, found);
   return {
     kind: 'accepted',
     provider_message_id: testProviderId(message.message_id),
