@@ -167,7 +167,7 @@ export class Deployment {
       });
     });
     this.mailboxes.set(owner.identity_id, host);
-    host.invoke((engine) => engine.init(owner, null)).catch(() => undefined);
+    host.invoke((engine) => engine.init(owner)).catch(() => undefined);
   }
 
   #mailboxHost(identity: string): Host<MailboxEngine> {

@@ -78,7 +78,10 @@ export class IdentityMailbox extends DurableObject<Env> {
     const owner = this.#engine.owner();
     if (owner !== undefined) this.#owned(call);
     await this.ctx.storage.put('quota_do_id', init.quota_do_id);
-    this.#engine.init({ tenant_id: call.tenant_id, identity_id: call.identity_id }, init.created);
+    this.#engine.init({ tenant_id: call.tenant_id, identity_id: call.identity_id });
+    if (init.created === null) return;
+    const { identity, event_id: id, at } = init.created;
+    await this.#engine.emitEvent('identity.created', { identity }, { id, occurred_at: at });
   }
 
   submit(call: CallContext, request: SubmitRequest): Promise<SubmitAnswer> {

@@ -61,8 +61,8 @@ export class MailboxEngine {
     return (this.#world.owner.identity_id as string | undefined) === undefined ? undefined : this.#world.owner;
   }
 
-  /** Stores the owner and tells of the identity's creation. Repeating it changes nothing. */
-  init(owner: Owner, created: { identity: Record<string, unknown>; event_id: EventId; at: number } | null): void {
+  /** Stores the owner. Repeating it changes nothing. */
+  init(owner: Owner): void {
     const world = this.#world;
     world.sql.transaction(() => {
       if (readMeta(world.sql, 'identity_id') === undefined) {
@@ -72,10 +72,6 @@ export class MailboxEngine {
         setDeadline(world, 'maintenance', world.now() + world.waits.maintenance_every_ms);
       }
       Object.assign(world.owner, owner);
-      if (created !== null) {
-        const { event_id: id, at: occurred_at } = created;
-        emit(world, 'identity.created', { identity: created.identity }, { id, occurred_at });
-      }
     });
   }
 

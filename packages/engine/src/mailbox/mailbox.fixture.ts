@@ -85,7 +85,7 @@ export class MailboxRig {
     });
     this.quota.init(owner.tenant_id);
     this.engine = this.instance();
-    this.engine.init(owner, null);
+    this.engine.init(owner);
   }
 
   get sql(): ObjectStorage['sql'] {

@@ -48,11 +48,13 @@ describe('an event', () => {
     expect(rig.dispatched.map(({ sequence }) => sequence)).toEqual([1, 2]);
   });
 
-  test('of the creation is told once, however often the mailbox is initialised', () => {
-    const created = { identity: { id: rig.owner.identity_id }, event_id: rig.newId('evt', 5), at: 5 };
-    for (let i = 0; i < 3; i++) rig.engine.init(rig.owner, created);
-    rig.restart();
-    rig.engine.init(rig.owner, created);
+  test('of the creation is told once, however often the mailbox is made', async () => {
+    const told = { id: rig.newId('evt', 5), occurred_at: 5 };
+    for (let i = 0; i < 3; i++) {
+      rig.restart();
+      rig.engine.init(rig.owner);
+      await rig.engine.emitEvent('identity.created', { identity: { id: rig.owner.identity_id } }, told);
+    }
     expect(rig.eventTypes).toEqual(['identity.created']);
     expect(rig.engine.owner()).toEqual(rig.owner);
   });
