@@ -69,7 +69,7 @@ async function findOrCreateTenant(platform: PmailClient): Promise<{ id: string; 
   );
   if (found !== undefined) return found;
   const created = await platform.call('tenants.create', { body: { slug: 'demo', name: 'Demo', mode: 'test' } });
-  return created.body as { id: string; address_suffix: string };
+  return created.body;
 }
 
 /** Repeating the request with its client id gives the identity that exists. */
@@ -104,14 +104,15 @@ export async function examples(): Promise<Map<string, SendBody>> {
  * before is suppressed for good.
  */
 export function forRun(body: SendBody, run: string): SendBody {
-  const tagged = (entry: NonNullable<SendBody['to']>[number]): typeof entry => {
-    if (typeof entry !== 'string') return { ...entry, address: String(tagged(entry.address)) };
-    return entry.replace(/^([a-z]+)(\+[a-z0-9]+)?@simulator\.invalid$/, `$1$2+${run}@simulator.invalid`);
-  };
+  const tagged = (address: string): string =>
+    address.replace(/^([a-z]+)(\+[a-z0-9]+)?@simulator\.invalid$/, `$1$2+${run}@simulator.invalid`);
   const out: SendBody = { ...body };
   for (const field of ['to', 'cc', 'bcc'] as const) {
     const list = body[field];
-    if (list !== undefined) out[field] = list.map(tagged);
+    if (list !== undefined)
+      out[field] = list.map((entry) =>
+        typeof entry === 'string' ? tagged(entry) : { ...entry, address: tagged(entry.address) },
+      );
   }
   return out;
 }

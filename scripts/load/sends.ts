@@ -74,7 +74,7 @@ export async function readMessage(place: Place, id: string): Promise<MessageReso
   const { body } = await place.client.call('messages.get', {
     params: { identity_id: place.sender.id, message_id: id },
   });
-  return body as MessageResource;
+  return body;
 }
 
 const ENDED = ['delivered', 'bounced', 'complained', 'rejected', 'failed', 'suppressed', 'canceled', 'uncertain'];

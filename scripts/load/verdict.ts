@@ -60,9 +60,8 @@ async function judgeDesk(place: Place, sends: Send[], messages: Map<string, Mess
       params: { identity_id: place.desk.id },
       query: { direction: 'inbound', limit: 100, cursor },
     });
-    const page = body as { data: MessageResource[]; next_cursor: string | null };
-    for (const { rfc_message_id: id } of page.data) copies.set(id ?? '', (copies.get(id ?? '') ?? 0) + 1);
-    cursor = page.next_cursor ?? undefined;
+    for (const { rfc_message_id: id } of body.data) copies.set(id ?? '', (copies.get(id ?? '') ?? 0) + 1);
+    cursor = body.next_cursor ?? undefined;
   } while (cursor !== undefined);
   const faults: string[] = [];
   for (const [id, count] of copies) if (count > 1) faults.push(`${count} copies of <${id}> at the desk`);
