@@ -32,13 +32,17 @@ export interface Deployment {
 
 /** The statements of the batch, in the order `parseFacts` expects their rows. */
 export function factsStatements(query: FactsQuery): Statement[] {
+  return [...scopeStatements(query.identity_id), ...recipientStatements(query)];
+}
+
+/** Only what depends on the recipients; none when there are none. */
+function recipientStatements(query: FactsQuery): Statement[] {
   const { recipients, identity_id: identity } = query;
-  const statements = [...scopeStatements(identity)];
-  if (recipients.length === 0) return statements;
+  if (recipients.length === 0) return [];
   const hashes = recipients.map(({ hash }) => hash);
   const entries = [...new Set(recipients.flatMap(({ address }) => [address, `@${domainOf(address)}`]))];
   const locals = [...new Set(recipients.map(({ address }) => withoutDetail(address)))];
-  statements.push(
+  return [
     statement(
       `SELECT address_hash, reason FROM suppressions
        WHERE tenant_id = (SELECT tenant_id FROM identities WHERE id = ?)
@@ -58,8 +62,7 @@ export function factsStatements(query: FactsQuery): Statement[] {
       `SELECT address FROM addresses WHERE status IN ('active', 'retiring') AND address IN (${placeholders(locals.length)})`,
       ...locals,
     ),
-  );
-  return statements;
+  ];
 }
 
 function scopeStatements(identity: IdentityId): Statement[] {
@@ -103,6 +106,7 @@ export function parseFacts(query: FactsQuery, results: Row[][], deployment: Depl
     tenant: tenantFacts(row, deployment.default_policy),
     addresses: addressRows.map(addressFacts),
     platform_domain: String(platformRows[0]?.['name'] ?? ''),
+    checked: query.recipients.map(({ address }) => address),
     suppressions,
     send_block: listed('block'),
     send_allow: listed('allow'),

@@ -25,19 +25,20 @@ import type { MailboxWorld } from './world.ts';
 export function writeAcceptedSend(
   world: MailboxWorld,
   send: PreparedSend,
-  threadSeq: number | null,
   warnings: QuotaWarning[],
 ): MessageResource {
   const { sql } = world;
   const suppressed = send.plan.recipients.every(({ filtered }) => filtered !== null);
-  const seq =
-    threadSeq ??
+  const { seq } = send.thread;
+  if (send.thread.is_new) {
     createThread(sql, {
-      id: world.newId('thr', send.at),
+      seq,
+      id: send.thread.id,
       subject: normalizeSubject(send.subject_line),
       at: send.at,
       reply_from_address: send.from.address,
     });
+  }
   const rowid = insertMessage(world, send, seq, suppressed);
   insertDeliveries(world, send, rowid);
   insertAttachments(world, send, rowid);
@@ -103,10 +104,10 @@ function insertMessage(world: MailboxWorld, send: PreparedSend, seq: number, sup
     JSON.stringify(plan.recipients.filter((to) => to.field === field).map(({ address, name }) => ({ address, name })));
   const row = world.sql.first<{ rowid: number }>(
     `INSERT INTO messages (id, thread_seq, direction, status, raw_r2_key, raw_size, raw_sha256, rfc_message_id,
-       from_address, from_name, sender_domain, to_json, cc_json, bcc_json, subject, text, html_sanitized,
+       from_address, from_name, sender_domain, reply_to_json, to_json, cc_json, bcc_json, subject, text, html_sanitized,
        extracted_text, snippet, sent_at, received_at, kind, flags_json, operation, in_reply_to, references_json,
        metadata_json, hop, read)
-     VALUES (?1, ?2, 'outbound', ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?18,
+     VALUES (?1, ?2, 'outbound', ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?9, ?26, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?18,
        ?19, ?20, ?21, ?22, ?23, ?24, ?25, 1)
      RETURNING rowid`,
     send.message_id,
@@ -134,6 +135,7 @@ function insertMessage(world: MailboxWorld, send: PreparedSend, seq: number, sup
     JSON.stringify(send.references),
     JSON.stringify(send.request.body.metadata ?? {}),
     plan.hop,
+    JSON.stringify(send.reply_to === null ? [] : [send.reply_to]),
   );
   if (row === undefined) throw new Error('message not inserted');
   return row.rowid;

@@ -51,8 +51,13 @@ export class MailboxEngine {
     } as Owner;
     const alarms: AlarmMemory = { armed: undefined };
     const sql = forgettingSql(ports.sql, alarms);
-    const entry = { making: null };
-    this.#world = { ...ports, sql, owner, alarms, inFlight: new Set(), running: { count: 0 }, entry };
+    const memory = {
+      inFlight: new Set<string>(),
+      threadSeq: { last: 0 },
+      running: { count: 0 },
+      entry: { making: null },
+    };
+    this.#world = { ...ports, sql, owner, alarms, ...memory };
     rearm(this.#world);
   }
 

@@ -11,7 +11,7 @@ import { indexMessage } from './fts.ts';
 import { findMessage, partsOf } from './messages.ts';
 import { oweQuota, payQuota } from './quota-tasks.ts';
 import { type AttachmentRow, messageSummary } from './rows.ts';
-import { createThread, touchThread } from './threads.ts';
+import { createThread, takeThreadSeq, touchThread } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
 /** Mail that arrived for this identity, parsed by the consumer. */
@@ -168,12 +168,15 @@ function matchThread(world: MailboxWorld, request: IngestRequest): number | unde
 }
 
 function newThread(world: MailboxWorld, request: IngestRequest, replyFrom: Address | null): number {
-  return createThread(world.sql, {
+  const seq = takeThreadSeq(world);
+  createThread(world.sql, {
+    seq,
     id: world.newId('thr', request.received_at),
     subject: normalizeSubject(request.parsed.subject),
     at: request.received_at,
     reply_from_address: replyFrom,
   });
+  return seq;
 }
 
 function insertMessage(

@@ -5,10 +5,11 @@ import { type Refusal, refuse } from '@pmail/core/result.ts';
 import { rfc3339, rfc3339OrNull } from '@pmail/core/time.ts';
 import type { ReserveAnswer } from '../quota/types.ts';
 import { writeAcceptedSend } from './accept.ts';
-import { type SendSubject, sendContext } from './context.ts';
+import { notAskedAbout, type SendSubject, sendContext } from './context.ts';
 import { emit } from './events.ts';
 import { lookUpKey } from './ledger.ts';
-import { objectsOf, type PreparedSend, prepareSend, type StoredObject } from './prepare.ts';
+import { objectsOf, type StoredObject } from './objects.ts';
+import { type PreparedSend, prepareSend } from './prepare.ts';
 import { oweQuota, payQuota } from './quota-tasks.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { takeLock } from './threads.ts';
@@ -36,12 +37,16 @@ const NO_FACTS: LateFacts = { composed_bytes: 0, reservation: { kind: 'ok' }, lo
 async function accept(world: MailboxWorld, request: SubmitRequest): Promise<SubmitAnswer> {
   const started = world.now();
   const subject = sendContext(world.sql, request, started);
+  const unknown = notAskedAbout(subject.context);
+  if (unknown.length > 0) return { ok: false, code: 'directory_needed', recipients: unknown };
   const planned = planSend(subject.context);
   if (!planned.ok) return planned;
   const plan = planned.value;
   world.mark('submit.planned');
 
-  const send = await prepareSend(world, request, subject, plan);
+  const prepared = await prepareSend(world, request, subject, plan);
+  if (!prepared.ok) return prepared;
+  const { send } = prepared;
   world.mark('submit.composed');
   const tooLarge = checkLate('size', subject.context, plan, { ...NO_FACTS, composed_bytes: send.composed.mime.length });
   if (tooLarge !== null) return tooLarge;
@@ -165,13 +170,13 @@ function commitOnce(world: MailboxWorld, send: PreparedSend, reservation: Reserv
   if (known !== undefined) {
     return { kind: 'known', answer: known.ok ? { ok: true, message: known.message, deduplicated: true } : known };
   }
-  const seq = send.subject.thread?.seq ?? null;
-  if (seq !== null) {
+  const { seq, is_new: isNew } = send.thread;
+  if (!isNew) {
     const held = takeLock(world.sql, seq, send.message_id, world.now(), LIMITS.thread_lock_lease_ms);
     if (held !== null) return { kind: 'busy', until: held };
   }
   const warnings = reservation?.kind === 'ok' ? reservation.warnings : [];
-  const message = writeAcceptedSend(world, send, seq, warnings);
+  const message = writeAcceptedSend(world, send, warnings);
   world.mark('submit.in_transaction');
   return { kind: 'committed', answer: { ok: true, message, deduplicated: false } };
 }

@@ -2,6 +2,7 @@ import type { Address, Mailbox } from '@pmail/core/address/address.ts';
 import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { Sql } from '../sql.ts';
+import type { MailboxWorld } from './world.ts';
 import { parseJson } from './rows.ts';
 
 export interface ThreadRow {
@@ -34,20 +35,30 @@ export function threadBySeq(sql: Sql, seq: number): ThreadRow {
   return row;
 }
 
+/**
+ * A number for a thread that does not exist yet. Numbers are handed out in memory, because only one instance lives at a
+ * time; one that is never used leaves a gap, which means nothing.
+ */
+export function takeThreadSeq(world: MailboxWorld): number {
+  const { threadSeq, sql } = world;
+  const last = sql.first<{ seq: number | null }>('SELECT MAX(seq) AS seq FROM threads')?.seq ?? 0;
+  threadSeq.last = Math.max(threadSeq.last, last) + 1;
+  return threadSeq.last;
+}
+
 export function createThread(
   sql: Sql,
-  thread: { id: ThreadId; subject: string; at: number; reply_from_address: Address | null },
-): number {
-  const row = sql.first<{ seq: number }>(
-    `INSERT INTO threads (id, subject, first_at, last_at, reply_from_address) VALUES (?, ?, ?, ?, ?) RETURNING seq`,
+  thread: { seq: number; id: ThreadId; subject: string; at: number; reply_from_address: Address | null },
+): void {
+  sql.run(
+    'INSERT INTO threads (seq, id, subject, first_at, last_at, reply_from_address) VALUES (?, ?, ?, ?, ?, ?)',
+    thread.seq,
     thread.id,
     thread.subject,
     thread.at,
     thread.at,
     thread.reply_from_address,
   );
-  if (row === undefined) throw new Error('thread not inserted');
-  return row.seq;
 }
 
 /** What a new message changes about its thread. `people` are those it shows: From, To and Cc, never Bcc. */

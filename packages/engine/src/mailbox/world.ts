@@ -44,6 +44,8 @@ export interface MailboxWorld extends MailboxPorts {
   alarms: AlarmMemory;
   /** Hashes of Idempotency-Keys whose request is running in this instance. */
   inFlight: Set<string>;
+  /** The last thread number handed out. */
+  threadSeq: { last: number };
   /** How many calls are under way that may leave work behind. */
   running: { count: number };
   /** The entry in the registry of work that is being made just now. */
