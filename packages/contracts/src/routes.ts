@@ -7,6 +7,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { PATH_PARAMS } from './routes/params.ts';
 import type { RouteSpec } from './routes/spec.ts';
+import { sendRoutes } from './routes/sends.ts';
 import { systemRoutes } from './routes/system.ts';
 import { tenantRoutes } from './routes/tenants.ts';
 import { threadRoutes } from './routes/threads.ts';
@@ -23,6 +24,7 @@ export const ROUTES = {
   ...tenantRoutes,
   ...keyRoutes,
   ...identityRoutes,
+  ...sendRoutes,
   ...messageRoutes,
   ...threadRoutes,
   ...eventRoutes,

@@ -75,6 +75,11 @@ export function reachesTenant(key: AuthKey, tenantId: TenantId): boolean {
   return key.level === 'platform' || key.tenant_id === tenantId;
 }
 
+/** Whether the key may see held mail. */
+export function canReview({ key }: RequestContext): boolean {
+  return key.permissions.includes('quarantine:review');
+}
+
 /** Somebody else's thing answers exactly like a missing one. */
 export function missing(code: Extract<ErrorCode, `${string}_not_found`>): Refusal {
   return refuse(code);

@@ -4,6 +4,7 @@ import { eventHandlers } from './routes/events.ts';
 import { identityHandlers } from './routes/identities.ts';
 import { keyHandlers } from './routes/keys.ts';
 import { messageHandlers } from './routes/messages.ts';
+import { sendHandlers } from './routes/sends.ts';
 import { systemHandlers } from './routes/system.ts';
 import { tenantHandlers } from './routes/tenants.ts';
 import { threadHandlers } from './routes/threads.ts';
@@ -15,6 +16,7 @@ export const handlers: Handlers<RequestContext> = {
   ...tenantHandlers,
   ...keyHandlers,
   ...identityHandlers,
+  ...sendHandlers,
   ...messageHandlers,
   ...threadHandlers,
   ...eventHandlers,

@@ -1,5 +1,6 @@
 import { grants } from '@pmail/contracts/permissions.ts';
 import { PATH_PARAMS, type PathParam } from '@pmail/contracts/routes/params.ts';
+import { SEND_ROUTES } from '@pmail/contracts/routes/sends.ts';
 import {
   bodyIsOptional,
   type Handlers,
@@ -181,7 +182,7 @@ function checkAccess({ access }: RouteSpec, key: AuthKey): Refusal | null {
 function bucketsOf(id: RouteId, key: AuthKey, params: Record<string, string>): { bucket: Bucket; key: string }[] {
   const buckets: { bucket: Bucket; key: string }[] = [{ bucket: 'key', key: key.id }];
   if (key.tenant_id !== null) buckets.push({ bucket: 'tenant', key: key.tenant_id });
-  if (id === 'messages.send') buckets.push({ bucket: 'send', key: params['identity_id'] ?? '' });
+  if (id in SEND_ROUTES) buckets.push({ bucket: 'send', key: params['identity_id'] ?? '' });
   return buckets;
 }
 
@@ -207,7 +208,7 @@ async function ownerPlan(
   }
   const { identity_id: identityId, tenant_id: tenantId } = params;
   if (identityId !== undefined) {
-    const facts: SendFacts | null = id === 'messages.send' ? await sendFacts(config, identityId, body, now) : null;
+    const facts: SendFacts | null = id in SEND_ROUTES ? await sendFacts(config, identityId, body, now) : null;
     return {
       statements: [identityStatement(identityId), ...(facts?.statements ?? [])],
       read: ([identityRows, ...factRows], key) => {
