@@ -3,11 +3,11 @@ import type { ErrorCode } from '@pmail/core/errors.ts';
 import { ERRORS } from '@pmail/core/errors.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
-import { type SendBody, sendFingerprint } from '@pmail/core/message/request.ts';
+import { type SendBody, type SendOperation, sendFingerprint } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { type FactsQuery, factsStatements, parseFacts } from '@pmail/engine/directory/facts.ts';
-import type { SubmitAnswer } from '@pmail/engine/mailbox/submit-types.ts';
-import type { Deployment } from './deployment.ts';
+import type { DirectoryNeeded, SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
+import { type Deployment, THREAD_KEY } from './deployment.ts';
 import type { SimIdentity } from './population.ts';
 import { Process } from './process.ts';
 
@@ -15,6 +15,9 @@ import { Process } from './process.ts';
 export interface Intent {
   key: string;
   identity: SimIdentity;
+  operation: SendOperation;
+  /** The message that is answered or forwarded. */
+  target_id: MessageId | null;
   body: SendBody;
   /** Every answer ever given for this key and body, in order. */
   answers: MessageResource[];
@@ -25,37 +28,48 @@ export interface Intent {
 }
 
 /** What a request ends with: an answer, or nothing (the connection died). */
-export type Reply = SubmitAnswer | { ok: false; code: 'timeout' };
+export type Reply = Exclude<SubmitAnswer, DirectoryNeeded> | { ok: false; code: 'timeout' };
 
 /** The HTTP handler for a send, as the Worker runs it: directory first, then the mailbox. */
-async function handle(deployment: Deployment, process: Process, intent: Intent, body: SendBody): Promise<SubmitAnswer> {
-  const { identity } = intent;
-  const addresses = [...(body.to ?? []), ...(body.cc ?? []), ...(body.bcc ?? [])].map((entry) =>
+async function handle(deployment: Deployment, process: Process, intent: Intent, body: SendBody): Promise<Reply> {
+  const { identity, operation, target_id } = intent;
+  let addresses = [...(body.to ?? []), ...(body.cc ?? []), ...(body.bcc ?? [])].map((entry) =>
     typeof entry === 'string' ? entry : entry.address,
   );
-  const recipients = await Promise.all(
-    addresses.map(async (address) => ({ address, hash: await deployment.hashAddress(address) })),
-  );
-  const query: FactsQuery = { identity_id: identity.identity_id, recipients, now: deployment.universe.now };
-  const rows = await deployment.dbFor(process).batch(factsStatements(query));
-  const directory = parseFacts(query, rows, deployment.facts());
-  if (directory === undefined) return { ok: false, code: 'identity_not_found' };
+  const about = target_id === null ? identity.identity_id : `${identity.identity_id}/${target_id}`;
   const keyHash = await sha256Hex(intent.key);
-  const fingerprint = await sendFingerprint('send', identity.identity_id, body as unknown as Json);
-  return deployment.remote(process, identity.identity_id).engine(
-    (engine) =>
-      engine.submit({
-        operation: 'send',
-        target_id: null,
-        key_hash: keyHash,
-        fingerprint,
-        body,
-        directory,
-        can_review_quarantine: false,
-        request_id: 'req_sim',
-      }),
-    `submit ${intent.key}`,
-  );
+  const fingerprint = await sendFingerprint(operation, about, body as unknown as Json);
+  for (let round = 0; round < 3; round++) {
+    const recipients = await Promise.all(
+      addresses.map(async (address) => ({ address, hash: await deployment.hashAddress(address) })),
+    );
+    const query: FactsQuery = { identity_id: identity.identity_id, recipients, now: deployment.universe.now };
+    const rows = await deployment.dbFor(process).batch(factsStatements(query));
+    const directory = parseFacts(query, rows, deployment.facts());
+    if (directory === undefined) return { ok: false, code: 'identity_not_found' };
+    const request: SubmitRequest = {
+      operation,
+      target_id,
+      key_hash: keyHash,
+      fingerprint,
+      body,
+      directory,
+      keys: { thread: THREAD_KEY, link: null },
+      api_host: 'api.agents.example',
+      can_review_quarantine: false,
+      request_id: 'req_sim',
+    };
+    const remote = deployment.remote(process, identity.identity_id);
+    const answer = await remote.engine((engine) => engine.submit(request), `submit ${intent.key}`);
+    if (answer.ok || answer.code !== 'directory_needed') return answer;
+    addresses = answer.recipients;
+  }
+  return { ok: false, code: 'unavailable' };
+}
+
+/** An intent to send that nothing has come of yet. */
+export function intend(key: string, identity: SimIdentity, body: SendBody): Intent {
+  return { key, identity, operation: 'send', target_id: null, body, answers: [], refused: null, conflicts: [] };
 }
 
 /** One request of a client: 30 s, then it hears nothing more. */

@@ -3,8 +3,10 @@ import type { Composer } from '@pmail/core/compose/types.ts';
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { hmacSha256, toHex, utf8 } from '@pmail/core/hash.ts';
 import { createIdFactory, type IdentityId, type IdFactory, type TenantId } from '@pmail/core/ids.ts';
+import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
+import type { ThreadKey } from '@pmail/core/threading/token.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound, type InboundWorld, type ParsedInbound } from '@pmail/engine/consumers/inbound.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
@@ -27,6 +29,8 @@ import { SimQueue } from './queue.ts';
 import type { Universe } from './universe.ts';
 
 const HASH_KEY = utf8('0123456789abcdef0123456789abcdef');
+/** Signs the thread tokens of the whole deployment. */
+export const THREAD_KEY: ThreadKey = { kid: '0', secret: utf8('fedcba9876543210fedcba9876543210') };
 const FACTS: DeploymentFacts = { default_policy: {}, ses_configured: true, smtp_enabled: true };
 
 export interface DeploymentOptions {
@@ -47,6 +51,7 @@ export class Deployment {
   /** The directory as a checker reads it, without faults. */
   readonly db: Db = nodeDb(this.directory);
   readonly mailboxes = new Map<string, Host<MailboxEngine>>();
+  readonly tenants: { tenant_id: TenantId; policy: PolicyPatch; granted: number | undefined }[] = [];
   readonly quotas = new Map<string, Host<QuotaEngine>>();
   readonly blobs = new Map<string, StoredBlob>();
   readonly provider: ProviderDouble;
@@ -109,8 +114,9 @@ export class Deployment {
     };
   }
 
-  addTenant(id: TenantId): void {
+  addTenant(id: TenantId, policy: PolicyPatch, granted: number | undefined): void {
     const { universe } = this;
+    this.tenants.push({ tenant_id: id, policy, granted });
     const host = new Host<QuotaEngine>(universe, `quota ${id.slice(-4)}`, (process, sql, alarm) => {
       return new QuotaEngine({
         sql,
@@ -126,7 +132,12 @@ export class Deployment {
       });
     });
     this.quotas.set(id, host);
-    host.invoke((engine) => engine.init(id)).catch(() => undefined);
+    host
+      .invoke((engine) => {
+        engine.init(id);
+        if (granted !== undefined) engine.setBilling('metered', { sends: granted });
+      })
+      .catch(() => undefined);
   }
 
   addIdentity(owner: Owner): void {
@@ -229,6 +240,7 @@ export class Deployment {
       hashAddress: async (address) => toHex(await hmacSha256(HASH_KEY, address)),
       hmac: (text) => hmacSha256(HASH_KEY, text),
       parse: this.#parse,
+      threadKeys: () => Promise.resolve([THREAD_KEY]),
     };
     if (owner !== null) {
       const ports = {

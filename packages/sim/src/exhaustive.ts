@@ -1,6 +1,6 @@
 import type { SendBody } from '@pmail/core/message/request.ts';
 import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
-import { type Intent, pursue } from './client.ts';
+import { type Intent, intend, pursue } from './client.ts';
 import { NO_FAULTS } from './faults.ts';
 import { CALL_OUTCOMES, type CallOutcome, type ReportPlan } from './provider.ts';
 import { type Report, runSchedule, type Schedule, type Stage } from './schedule.ts';
@@ -56,7 +56,7 @@ function singleSchedule(variant: Variant): Schedule {
 function send({ deployment, identities, universe }: Stage, index: number, body: SendBody): Intent {
   const identity = identities[index];
   if (identity === undefined) throw new Error('no such identity');
-  const intent: Intent = { key: 'single', identity, body, answers: [], refused: null, conflicts: [] };
+  const intent = intend('single', identity, body);
   // The client repeats its request even after it was answered, as one does that lost the answer.
   for (const delay of [0, 40_000]) {
     universe.scheduler.after(delay, () => {

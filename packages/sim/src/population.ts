@@ -1,4 +1,5 @@
 import type { AddressId, DomainId, IdentityId, TenantId } from '@pmail/core/ids.ts';
+import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import type { SqlValue } from '@pmail/engine/sql.ts';
 import type { Deployment } from './deployment.ts';
 import { START } from './universe.ts';
@@ -31,7 +32,7 @@ function insertDomain(deployment: Deployment, id: DomainId, name: string, transp
     routing_mode: 'catch_all',
     inbound: 'routing',
     transport,
-    reply_token: 'none',
+    reply_token: platform ? 'subaddress' : 'none',
     receiving: 1,
     sending: 1,
     state: 'healthy',
@@ -41,16 +42,22 @@ function insertDomain(deployment: Deployment, id: DomainId, name: string, transp
   });
 }
 
+/** A tenant to set up. */
+export interface SimTenant {
+  mode: 'live' | 'test';
+  identities: number;
+  policy?: PolicyPatch;
+  /** Sends it may make in a period, where its use is metered. */
+  granted?: number;
+}
+
 /** A test tenant and live tenants, each with identities; live ones send by the provider double. */
-export function populate(
-  deployment: Deployment,
-  tenants: { mode: 'live' | 'test'; identities: number }[],
-): SimIdentity[] {
+export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdentity[] {
   insertDomain(deployment, PLATFORM, 'agents.example', 'cloudflare');
   const relay = deployment.newId('dom', START);
   insertDomain(deployment, relay, 'relay.example', 'smtp');
   const out: SimIdentity[] = [];
-  tenants.forEach(({ mode, identities }, tenantIndex) => {
+  tenants.forEach(({ mode, identities, policy = {}, granted }, tenantIndex) => {
     const tenantId = deployment.newId('ten', START);
     insert(deployment, 'tenants', {
       id: tenantId,
@@ -60,12 +67,12 @@ export function populate(
       address_suffix: `.t${tenantIndex}`,
       suffix_fold: `.t${tenantIndex}`,
       timezone: tenantIndex % 2 === 0 ? 'Europe/Berlin' : 'UTC',
-      policy_json: JSON.stringify({ max_recipients: 49 }),
+      policy_json: JSON.stringify({ max_recipients: 49, ...policy }),
       quota_do_id: tenantId,
       created_at: START,
       updated_at: START,
     });
-    deployment.addTenant(tenantId);
+    deployment.addTenant(tenantId, policy, granted);
     for (let i = 0; i < identities; i++) {
       const identityId = deployment.newId('idn', START);
       // Every second live identity sends through the relay, which knows partial acceptance.

@@ -1,13 +1,15 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { SendBody } from '@pmail/core/message/request.ts';
+import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import { statement } from '@pmail/engine/sql.ts';
-import { type Intent, messageOf, pursue, request } from './client.ts';
+import { answerSomething } from './answers.ts';
+import { type Intent, intend, messageOf, pursue, request } from './client.ts';
 import { drawFaults } from './faults.ts';
-import type { SimIdentity } from './population.ts';
+import type { SimIdentity, SimTenant } from './population.ts';
 import { Process } from './process.ts';
 import { CALL_OUTCOMES, type ProviderPlan, REPORT_PLANS, type ReportPlan } from './provider.ts';
 import type { Schedule, Stage } from './schedule.ts';
-import { seededRandom } from './scheduler.ts';
+import { type Random, seededRandom } from './scheduler.ts';
 import type { Universe } from './universe.ts';
 
 /** A random schedule: several tenants and identities, many sends at once, and people who interfere. */
@@ -17,13 +19,21 @@ export function randomSchedule(seed: number): Schedule {
     seed,
     faults: drawFaults(random),
     tenants: [
-      { mode: 'live', identities: 2 },
-      { mode: 'test', identities: 2 },
+      { mode: 'live', identities: 2, ...drawLimits(random) },
+      { mode: 'test', identities: 2, ...drawLimits(random) },
     ],
     plan: providerPlan,
     act,
     stormy_ms: 20 * 60_000,
   };
+}
+
+/** Some tenants soon reach a cap, an allowance, or both. */
+function drawLimits(random: Random): Pick<SimTenant, 'policy' | 'granted'> {
+  const policy: PolicyPatch = {};
+  if (random() < 0.2) policy.identity_daily_send_cap = Math.floor(random() * 8);
+  if (random() < 0.15) policy.tenant_daily_send_cap = Math.floor(random() * 12);
+  return { policy, ...(random() < 0.3 ? { granted: Math.floor(random() * 20) } : {}) };
 }
 
 function providerPlan(universe: Universe): ProviderPlan {
@@ -67,14 +77,7 @@ function act(stage: Stage): Intent[] {
   const sends = universe.between(2, 10);
   for (let n = 0; n < sends; n++) {
     const identity = universe.pick(identities);
-    const intent: Intent = {
-      key: `key-${n}`,
-      identity,
-      body: body(universe, identity, identities, n),
-      answers: [],
-      refused: null,
-      conflicts: [],
-    };
+    const intent = intend(`key-${n}`, identity, body(universe, identity, identities, n));
     intents.push(intent);
     const start = universe.between(0, 5 * 60_000);
     later(stage, start, () => pursue(stage.deployment, intent, 200));
@@ -86,6 +89,10 @@ function act(stage: Stage): Intent[] {
     if (universe.random() < 0.3) later(stage, start + universe.between(0, 60_000), () => conflict(stage, intent));
     if (universe.random() < 0.2) later(stage, start + universe.between(0, 20_000), () => cancel(stage, intent));
     if (universe.random() < 0.4) later(stage, start + universe.between(60_000, 900_000), () => resolve(stage, intent));
+  }
+  const answers = universe.between(0, 6);
+  for (let n = 0; n < answers; n++) {
+    later(stage, universe.between(5_000, 12 * 60_000), () => answerSomething(stage, intents, n));
   }
   if (universe.random() < 0.2) later(stage, universe.between(0, 300_000), () => pause(stage));
   while (universe.chance('power_loss')) {

@@ -7,11 +7,12 @@ import { parseMail } from '@pmail/mime/parse.ts';
 import { sanitizeHtml } from '@pmail/mime/sanitize.ts';
 import { countersMatch, eventsInOrder, noOrphans } from './checkers/books.ts';
 import { type Evidence, TRACE_SQL, type Violation } from './checkers/evidence.ts';
+import { limitsKept, threadsInTurn } from './checkers/limits.ts';
 import { allowedTransitions, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './checkers/sends.ts';
 import type { Intent } from './client.ts';
 import { Deployment } from './deployment.ts';
 import type { Faults } from './faults.ts';
-import { populate, type SimIdentity } from './population.ts';
+import { populate, type SimIdentity, type SimTenant } from './population.ts';
 import { Process } from './process.ts';
 import type { ProviderPlan } from './provider.ts';
 import { Universe } from './universe.ts';
@@ -20,7 +21,7 @@ import { Universe } from './universe.ts';
 export interface Schedule {
   seed: number;
   faults: Faults;
-  tenants: { mode: 'live' | 'test'; identities: number }[];
+  tenants: SimTenant[];
   plan: (universe: Universe) => ProviderPlan;
   /** Starts the clients; what it returns is what the checkers hold the service to. */
   act: (stage: Stage) => Intent[];
@@ -74,7 +75,10 @@ export async function runSchedule(schedule: Schedule): Promise<Report> {
   const universe = new Universe(schedule.seed, schedule.faults);
   const deployment = new Deployment(universe, { composer, parse, plan: schedule.plan(universe) });
   const identities = populate(deployment, schedule.tenants);
-  for (const host of deployment.mailboxes.values()) host.database.exec(TRACE_SQL);
+  for (const host of deployment.mailboxes.values()) {
+    host.database.function('sim_now', () => universe.now);
+    host.database.exec(TRACE_SQL);
+  }
   const stage: Stage = { universe, deployment, identities, resolved: new Map() };
   const intents = schedule.act(stage);
   const cron = startCron(stage);
@@ -94,6 +98,8 @@ export async function runSchedule(schedule: Schedule): Promise<Report> {
     nothingLost,
     allowedTransitions,
     countersMatch,
+    limitsKept,
+    threadsInTurn,
     sameBytes,
     eventsInOrder,
     noOrphans,

@@ -3,7 +3,7 @@ import type { MessageId } from '@pmail/core/ids.ts';
 import type { EventJob, InboundJob } from '@pmail/core/queue/jobs.ts';
 import { rawKey } from '@pmail/core/storage/keys.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Crash, JO } from '../mailbox/mailbox.fixture.ts';
+import { Crash, JO, THREAD_KEY } from '../mailbox/mailbox.fixture.ts';
 import { accepted, attempt } from '../mailbox/transport.fixture.ts';
 import { consumeEvent } from './event.ts';
 import { consumeInbound, type ParsedInbound } from './inbound.ts';
@@ -67,7 +67,10 @@ function arrival(changes: Partial<InboundJob> = {}, raw = 'raw bytes'): InboundJ
 }
 
 function consume(job: InboundJob, parsed: ParsedInbound = MAIL): Promise<Disposition> {
-  return consumeInbound({ ...service.world(), parse: async () => structuredClone(parsed) }, job);
+  return consumeInbound(
+    { ...service.world(), threadKeys: () => Promise.resolve([THREAD_KEY]), parse: async () => structuredClone(parsed) },
+    job,
+  );
 }
 
 const stored = (): string[] => service.rig.blobs.keys.filter((key) => key.includes('/a/'));

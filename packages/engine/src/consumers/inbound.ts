@@ -1,7 +1,9 @@
+import { detailOf } from '@pmail/core/address/address.ts';
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { InboundKind } from '@pmail/core/message/request.ts';
 import type { InboundJob } from '@pmail/core/queue/jobs.ts';
+import { checkThreadToken, type ThreadKey, type TokenCheck, tokenKid } from '@pmail/core/threading/token.ts';
 import { testProviderId } from '@pmail/core/transport/simulator-scripts.ts';
 import { readScope } from '../directory/facts.ts';
 import type { IngestAttachment } from '../mailbox/ingest.ts';
@@ -35,6 +37,8 @@ export interface ParsedInbound {
 export interface InboundWorld extends ConsumerWorld {
   /** Never throws, whatever the bytes are. */
   parse: (raw: Uint8Array) => Promise<ParsedInbound>;
+  /** Keys that may have signed a thread token; `kid` is the one that it names. */
+  threadKeys: (kid: string) => Promise<ThreadKey[]>;
 }
 
 /** From this hop count on mail counts as written by a machine, whatever else it says. */
@@ -59,6 +63,7 @@ export async function consumeInbound(world: InboundWorld, job: InboundJob): Prom
     raw_size: raw.length,
     raw_sha256: await sha256Hex(new Uint8Array(raw)),
     envelope_to: job.envelope_to,
+    token: await tokenOf(world, job),
     received_at: job.received_at,
     own_addresses: scope.addresses.map(({ address }) => address),
     webhook_text_bytes: scope.tenant.policy.webhook_text_bytes,
@@ -77,6 +82,14 @@ export async function consumeInbound(world: InboundWorld, job: InboundJob): Prom
   world.mark('inbound.stored');
   await reportLoopback(world, job, 'delivered');
   return ACK;
+}
+
+/** The token behind the plus of the address the mail was sent to; one in a header proves nothing. */
+async function tokenOf(world: InboundWorld, { envelope_to: to, identity_id }: InboundJob): Promise<TokenCheck> {
+  const detail = detailOf(to);
+  const kid = detail === null ? undefined : tokenKid(detail);
+  if (detail === null || kid === undefined) return { kind: 'absent' };
+  return checkThreadToken(await world.threadKeys(kid), identity_id, detail);
 }
 
 function kindOf(parsed: ParsedInbound): InboundKind {

@@ -22,11 +22,7 @@ import type { MailboxWorld } from './world.ts';
  * Writes an accepted send. Call inside the transaction that has checked the ledger and taken the lock: message,
  * deliveries, ledger, thread, contacts and the dispatch deadline stand or fall together.
  */
-export function writeAcceptedSend(
-  world: MailboxWorld,
-  send: PreparedSend,
-  warnings: QuotaWarning[],
-): MessageResource {
+export function writeAcceptedSend(world: MailboxWorld, send: PreparedSend, warnings: QuotaWarning[]): MessageResource {
   const { sql } = world;
   const suppressed = send.plan.recipients.every(({ filtered }) => filtered !== null);
   const { seq } = send.thread;

@@ -1,5 +1,5 @@
-import { sentKey } from '@pmail/core/storage/keys.ts';
 import { utf8Length } from '@pmail/core/hash.ts';
+import { sentKey } from '@pmail/core/storage/keys.ts';
 import type { PreparedSend } from './prepare.ts';
 import type { MailboxWorld } from './world.ts';
 

@@ -25,10 +25,7 @@ export interface SubmitRequest {
   request_id: string;
 }
 
-export type SubmitAnswer =
-  | { ok: true; message: MessageResource; deduplicated: boolean }
-  | Refusal
-  | DirectoryNeeded;
+export type SubmitAnswer = { ok: true; message: MessageResource; deduplicated: boolean } | Refusal | DirectoryNeeded;
 
 /**
  * The directory has not been asked about these recipients, which only the mailbox knows: those of a reply come from the

@@ -2,8 +2,8 @@ import type { Address, Mailbox } from '@pmail/core/address/address.ts';
 import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { Sql } from '../sql.ts';
-import type { MailboxWorld } from './world.ts';
 import { parseJson } from './rows.ts';
+import type { MailboxWorld } from './world.ts';
 
 export interface ThreadRow {
   seq: number;
@@ -96,6 +96,15 @@ export function touchThread(sql: Sql, touch: ThreadTouch): void {
     touch.unread ? 1 : 0,
     JSON.stringify(participants),
     touch.seq,
+  );
+}
+
+/** Whether somebody takes part in a thread. The list shown is bounded, so those beyond it are found by their mail. */
+export function isParticipant(sql: Sql, seq: number, address: Address): boolean {
+  const listed = parseJson<Mailbox[]>(threadBySeq(sql, seq).participants_json);
+  if (listed.some((person) => person.address === address)) return true;
+  return (
+    sql.first('SELECT 1 FROM messages WHERE thread_seq = ? AND from_address = ? LIMIT 1', seq, address) !== undefined
   );
 }
 
