@@ -210,13 +210,14 @@ async function ownerPlan(
   if (identityId !== undefined) {
     const facts: SendFacts | null = id in SEND_ROUTES ? await sendFacts(config, identityId, body, now) : null;
     return {
-      statements: [identityStatement(identityId), ...(facts?.statements ?? [])],
-      read: ([identityRows, ...factRows], key) => {
-        const identity = firstRow<IdentityRef>(identityRows);
+      // The facts begin with the identity's own row.
+      statements: facts?.statements ?? [identityStatement(identityId)],
+      read: (rows, key) => {
+        const identity = firstRow<IdentityRef>(rows[0]);
         if (identity === undefined || !reachesIdentity(key, identity)) return refuse('identity_not_found');
         const malformed = malformedChild(params);
         if (malformed !== null) return malformed;
-        return ok({ identity, ...(facts === null ? {} : { facts: facts.parse(factRows) }) } as Partial<RequestContext>);
+        return ok({ identity, ...(facts === null ? {} : { facts: facts.parse(rows) }) } as Partial<RequestContext>);
       },
     };
   }
