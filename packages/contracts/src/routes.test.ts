@@ -86,7 +86,12 @@ describe('the table', () => {
   });
 
   test('requires the idempotency key where mail is sent', () => {
-    expect(ROUTE_IDS.filter((id) => routeSpec(id).idempotency === 'required')).toEqual(['messages.send']);
+    expect(ROUTE_IDS.filter((id) => routeSpec(id).idempotency === 'required')).toEqual([
+      'messages.send',
+      'messages.reply',
+      'messages.reply_all',
+      'messages.forward',
+    ]);
   });
 
   test('lets a request without a body stand for an empty object only on rotate', () => {

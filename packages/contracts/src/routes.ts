@@ -40,9 +40,12 @@ export function routeSpec(id: RouteId): RouteSpec {
   return ROUTES[id];
 }
 
-/** Whether a request without a body counts as one with an empty object: a POST all of whose fields may be missing. */
-export function bodyIsOptional({ method, body }: RouteSpec): boolean {
-  return method === 'POST' && body !== null && body.safeParse({}).success;
+/**
+ * Whether a request without a body counts as one with an empty object: a POST all of whose fields may be missing. Mail
+ * is never sent by a request that says nothing.
+ */
+export function bodyIsOptional({ method, body, idempotency }: RouteSpec): boolean {
+  return method === 'POST' && idempotency !== 'required' && body !== null && body.safeParse({}).success;
 }
 
 type BodyOf<B> = B extends z.ZodType ? z.output<B> : null;

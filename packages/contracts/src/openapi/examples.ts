@@ -119,6 +119,18 @@ const TYPED = {
       },
     },
   },
+  'messages.reply': {
+    body: { text: 'Dear Sam,\n\nFriday from nine it is.' },
+    answers: { 202: { ...ACCEPTED, operation: 'reply' } },
+  },
+  'messages.reply_all': {
+    body: { html: '<p>Friday from nine it is.</p>', labels: ['booking:2291'] },
+    answers: { 202: { ...ACCEPTED, operation: 'reply_all' } },
+  },
+  'messages.forward': {
+    body: { to: ['garage@example.net'], text: 'Please have it ready.', include_attachments: true },
+    answers: { 202: { ...ACCEPTED, operation: 'forward' } },
+  },
   'messages.list': { answers: { 200: { data: [MESSAGE], next_cursor: NEXT_CURSOR } } },
   'messages.get': { answers: { 200: MESSAGE } },
   'messages.update': { body: { labels_add: ['seen'], read: true } },

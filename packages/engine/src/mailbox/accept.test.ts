@@ -74,7 +74,7 @@ test('bodies come only when they are asked for', async () => {
 
 test('the stored copy is the composed one, and says whose it is', async () => {
   const rig = new MailboxRig();
-  const { id } = await rig.send({ key: 'k-1', body: { bcc: [LEE] } });
+  const { id, thread_id } = await rig.send({ key: 'k-1', body: { bcc: [LEE] } });
   const key = `t/${rig.owner.tenant_id}/i/${rig.owner.identity_id}/out/${id}.eml`;
   expect(rig.engine.rawLocation(id, false)).toBe(key);
   const stored = rig.blobs.objects.get(key);
@@ -85,6 +85,8 @@ test('the stored copy is the composed one, and says whose it is', async () => {
     idem_key_sha256: await sha256Hex('k-1'),
     fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     operation: 'send',
+    thread: thread_id,
+    bcc: LEE,
   });
   const bytes = Uint8Array.from(stored?.bytes ?? []);
   expect(new TextDecoder().decode(bytes)).not.toContain(LEE);
