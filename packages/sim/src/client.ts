@@ -57,6 +57,7 @@ async function handle(deployment: Deployment, process: Process, intent: Intent, 
       keys: { thread: THREAD_KEY, link: null },
       api_host: 'api.agents.example',
       can_review_quarantine: false,
+      last_sequence: directory.last_sequence,
       request_id: 'req_sim',
     };
     const remote = deployment.remote(process, identity.identity_id);

@@ -5,8 +5,9 @@ import { rawKey } from '@pmail/core/storage/keys.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Crash, JO, THREAD_KEY } from '../mailbox/mailbox.fixture.ts';
 import { accepted, attempt } from '../mailbox/transport.fixture.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
 import { consumeEvent } from './event.ts';
-import { consumeInbound, type ParsedInbound } from './inbound.ts';
+import { consumeInbound } from './inbound.ts';
 import { Service } from './service.fixture.ts';
 import type { Disposition } from './world.ts';
 
@@ -17,7 +18,7 @@ beforeEach(async () => {
   service = await Service.create();
 });
 
-const MAIL: ParsedInbound = {
+const MAIL: ParsedMail = {
   from: { address: JO, name: 'Jo' },
   reply_to: [],
   to: [{ address: 'desk.acme@agents.example', name: '' }],
@@ -35,7 +36,7 @@ const MAIL: ParsedInbound = {
   attachments: [],
 };
 
-const attachment = (filename: string, text: string): ParsedInbound['attachments'][number] => ({
+const attachment = (filename: string, text: string): ParsedMail['attachments'][number] => ({
   filename,
   content_type: 'text/plain',
   disposition: 'attachment',
@@ -66,7 +67,7 @@ function arrival(changes: Partial<InboundJob> = {}, raw = 'raw bytes'): InboundJ
   };
 }
 
-function consume(job: InboundJob, parsed: ParsedInbound = MAIL): Promise<Disposition> {
+function consume(job: InboundJob, parsed: ParsedMail = MAIL): Promise<Disposition> {
   return consumeInbound(
     { ...service.world(), threadKeys: () => Promise.resolve([THREAD_KEY]), parse: async () => structuredClone(parsed) },
     job,

@@ -7,36 +7,12 @@ import { checkThreadToken, type ThreadKey, type TokenCheck, tokenKid } from '@pm
 import { testProviderId } from '@pmail/core/transport/simulator-scripts.ts';
 import { readScope } from '../directory/facts.ts';
 import type { IngestAttachment } from '../mailbox/ingest.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
 import { ACK, type ConsumerWorld, type Disposition } from './world.ts';
-
-/** Mail as the parser gives it. */
-export interface ParsedInbound {
-  from: { address: string; name: string } | null;
-  reply_to: { address: string; name: string }[];
-  to: { address: string; name: string }[];
-  cc: { address: string; name: string }[];
-  subject: string;
-  sent_at: number | null;
-  rfc_message_id: string | null;
-  in_reply_to: string[];
-  references: string[];
-  text: string | null;
-  html_sanitized: string | null;
-  hop: number;
-  auto_submitted: boolean;
-  parse_degraded: boolean;
-  attachments: {
-    filename: string | null;
-    content_type: string;
-    disposition: 'attachment' | 'inline' | null;
-    content_id: string | null;
-    content: Uint8Array<ArrayBuffer>;
-  }[];
-}
 
 export interface InboundWorld extends ConsumerWorld {
   /** Never throws, whatever the bytes are. */
-  parse: (raw: Uint8Array) => Promise<ParsedInbound>;
+  parse: (raw: Uint8Array) => Promise<ParsedMail>;
   /** Keys that may have signed a thread token; `kid` is the one that it names. */
   threadKeys: (kid: string) => Promise<ThreadKey[]>;
 }
@@ -92,11 +68,11 @@ async function tokenOf(world: InboundWorld, { envelope_to: to, identity_id }: In
   return checkThreadToken(await world.threadKeys(kid), identity_id, detail);
 }
 
-function kindOf(parsed: ParsedInbound): InboundKind {
+function kindOf(parsed: ParsedMail): InboundKind {
   return parsed.auto_submitted || parsed.hop >= AUTOMATED_HOPS ? 'automated' : 'normal';
 }
 
-function describeAttachments(world: InboundWorld, parsed: ParsedInbound, at: number): Promise<IngestAttachment[]> {
+function describeAttachments(world: InboundWorld, parsed: ParsedMail, at: number): Promise<IngestAttachment[]> {
   return Promise.all(
     parsed.attachments.map(async ({ content, ...rest }) => ({
       id: world.newId('att', at),

@@ -11,6 +11,7 @@ import type {
 } from '@pmail/core/policy/types.ts';
 import type { Db, SqlValue, Statement } from '../sql.ts';
 import { statement } from '../sql.ts';
+import { lastSequenceStatement } from './events.ts';
 
 /** What decides about a send, read in one batch: identity, tenant, addresses with domains, and the recipients' rows. */
 
@@ -82,17 +83,20 @@ function scopeStatements(identity: IdentityId): Statement[] {
       identity,
     ),
     statement("SELECT name FROM domains WHERE kind = 'platform' LIMIT 1"),
+    lastSequenceStatement(identity),
   ];
 }
 
 export interface SendScope extends DirectoryFacts {
+  /** The highest number among the mailbox's events, by which it can tell that it was put back. */
+  last_sequence: number | null;
   mailbox_do_id: string;
   quota_do_id: string;
 }
 
 /** Puts the rows of `factsStatements` together; undefined when there is no such identity. */
 export function parseFacts(query: FactsQuery, results: Row[][], deployment: Deployment): SendScope | undefined {
-  const [identityRows = [], addressRows = [], platformRows = [], ...recipientRows] = results;
+  const [identityRows = [], addressRows = [], platformRows = [], sequenceRows = [], ...recipientRows] = results;
   const [row] = identityRows;
   if (row === undefined) return undefined;
   return {
@@ -102,6 +106,7 @@ export function parseFacts(query: FactsQuery, results: Row[][], deployment: Depl
     platform_domain: String(platformRows[0]?.['name'] ?? ''),
     ...parseRecipients(query, recipientRows),
     deployment: { ses_configured: deployment.ses_configured, smtp_enabled: deployment.smtp_enabled },
+    last_sequence: (sequenceRows[0]?.['last'] as number | null | undefined) ?? null,
     mailbox_do_id: String(row['mailbox_do_id']),
     quota_do_id: String(row['t_quota_do_id']),
   };

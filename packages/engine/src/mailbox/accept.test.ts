@@ -85,8 +85,10 @@ test('the stored copy is the composed one, and says whose it is', async () => {
     idem_key_sha256: await sha256Hex('k-1'),
     fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     operation: 'send',
+    kind: 'transactional',
     thread: thread_id,
-    bcc: LEE,
+    thread_seq: '1',
+    bcc: JSON.stringify([[LEE, '']]),
   });
   const bytes = Uint8Array.from(stored?.bytes ?? []);
   expect(new TextDecoder().decode(bytes)).not.toContain(LEE);

@@ -1,5 +1,5 @@
-import { utf8Length } from '@pmail/core/hash.ts';
 import { sentKey } from '@pmail/core/storage/keys.ts';
+import { attachmentMetadata, sentMetadata } from '@pmail/core/storage/sent-metadata.ts';
 import type { PreparedSend } from './prepare.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -10,38 +10,38 @@ export interface StoredObject {
   metadata: Record<string, string>;
 }
 
-/** Room for blind recipients in an object's metadata, of the 8 KiB that the store takes. */
-const BCC_BYTES_MAX = 4_096;
-
 /** What is written to the object store before the transaction: the sent copy first of all, then the attachments. */
-export function objectsOf(world: MailboxWorld, send: PreparedSend): StoredObject[] {
-  const { tenant_id: tenant, identity_id: identity } = world.owner;
-  const base = { tenant, identity, message: send.message_id };
+export function objectsOf({ owner }: MailboxWorld, send: PreparedSend): StoredObject[] {
+  const { request, plan, message_id: message } = send;
+  const bcc = plan.recipients.filter(({ field }) => field === 'bcc');
   return [
     {
-      key: sentKey(world.owner, send.message_id),
+      key: sentKey(owner, message),
       bytes: send.composed.mime,
-      metadata: {
-        ...base,
-        // With these a ledger that a restore has lost can be made again from the store alone.
-        idem_key_sha256: send.request.key_hash,
-        fingerprint: send.request.fingerprint,
-        operation: send.request.operation,
-        thread: send.thread.id,
-        ...blindRecipients(send),
-      },
+      // With these a ledger that a restore has lost can be made again from the store alone.
+      metadata: sentMetadata(owner, {
+        message_id: message,
+        key_hash: request.key_hash,
+        fingerprint: request.fingerprint,
+        operation: request.operation,
+        thread: send.thread,
+        kind: plan.kind,
+        bcc: bcc.map(({ address, name }) => ({ address, name })),
+        filtered: plan.recipients.flatMap(({ filtered: reason }, position) =>
+          reason === null ? [] : [{ position, reason }],
+        ),
+        labels: labelsOf(send),
+        metadata: request.body.metadata ?? {},
+      }),
     },
-    ...send.attachments.map(({ r2_key: key, content: bytes, sha256 }) => ({
+    ...send.attachments.map(({ r2_key: key, content: bytes, ...rest }, position) => ({
       key,
       bytes,
-      metadata: { ...base, sha256 },
+      metadata: attachmentMetadata(owner, message, { ...rest, position }),
     })),
   ];
 }
 
-/** The copy has no Bcc header, so who else got the message stands beside it, as far as it fits. */
-function blindRecipients(send: PreparedSend): { bcc?: string } {
-  const list = send.plan.recipients.filter(({ field }) => field === 'bcc').map(({ address }) => address);
-  while (list.length > 0 && utf8Length(list.join(',')) > BCC_BYTES_MAX) list.pop();
-  return list.length === 0 ? {} : { bcc: list.join(',') };
+export function labelsOf({ request }: PreparedSend): string[] {
+  return [...new Set(request.body.labels ?? [])];
 }

@@ -22,6 +22,8 @@ export interface SubmitRequest {
   /** Host of the API, for links. */
   api_host: string;
   can_review_quarantine: boolean;
+  /** The highest number the event index knew of this mailbox before the call; null when it knows none. */
+  last_sequence: number | null;
   request_id: string;
 }
 

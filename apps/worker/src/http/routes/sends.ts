@@ -73,6 +73,7 @@ async function submitRequest(
     keys,
     api_host: context.config.api_host,
     can_review_quarantine: canReview(context),
+    last_sequence: context.facts.last_sequence,
     request_id: context.requestId,
   };
 }
