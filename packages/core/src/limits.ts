@@ -64,6 +64,8 @@ export const LIMITS = {
   hold_ttl_ms: 10 * 60_000,
   hold_grace_ms: 10 * 60_000,
   transport_deadline_ms: 30_000,
+  /** The object store takes one write a second to one object. */
+  object_rewrite_ms_min: 1_000,
   submit_deadline_ms: 30_000,
   directory_deadline_ms: 5_000,
   object_call_deadline_ms: 10_000,

@@ -56,6 +56,7 @@ export class MailboxEngine {
       threadSeq: { last: 0 },
       running: { count: 0 },
       entry: { making: null },
+      turns: new Map<number, MessageId>(),
     };
     this.#world = { ...ports, sql, owner, alarms, ...memory };
     rearm(this.#world);

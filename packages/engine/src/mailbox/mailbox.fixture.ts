@@ -2,6 +2,7 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference types="node" />
 import type { Json } from '@pmail/core/canonical-json.ts';
+import type { Composer } from '@pmail/core/compose/types.ts';
 import type { DeliveryStatus } from '@pmail/core/delivery/status.ts';
 import type { EventEnvelope, EventType } from '@pmail/core/events/types.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
@@ -79,6 +80,12 @@ export class MailboxRig {
   readonly waits = { ...DEFAULT_WAITS };
   /** What happens while the engine sleeps, beside time passing. */
   whileAsleep: () => void = () => {};
+  /** How the engine sleeps; with many sleepers at once, `VirtualTime` puts its own in here. */
+  sleep = async (ms: number): Promise<void> => {
+    this.clock.now += ms;
+    this.whileAsleep();
+  };
+  composer: Composer = plainComposer;
   #crash: { mark: MarkName; nth: number } | null = null;
   readonly newId = createIdFactory(() => 0.5);
   readonly quota: QuotaEngine;
@@ -142,11 +149,8 @@ export class MailboxRig {
             if (this.registry.get(identity) === since) this.registry.delete(identity);
           }),
       },
-      composer: plainComposer,
-      sleep: async (ms) => {
-        this.clock.now += ms;
-        this.whileAsleep();
-      },
+      composer: { compose: (input) => this.composer.compose(input) },
+      sleep: (ms) => this.sleep(ms),
       background: (_name, work) => {
         this.#background.push(work.catch(() => this.logged.push('background_failed')).then(() => undefined));
       },

@@ -11,14 +11,21 @@ import { sentAttachmentKey } from '@pmail/core/storage/keys.ts';
 import { mintThreadToken } from '@pmail/core/threading/token.ts';
 import type { SendSubject } from './context.ts';
 import { forwardedFiles, forwardedMessage } from './forwarded.ts';
-import { composeToFit } from './large-attachments.ts';
+import { composeToFit, type Linking } from './large-attachments.ts';
 import type { SubmitRequest } from './submit-types.ts';
 import { threadHeaders } from './thread-headers.ts';
 import { takeThreadSeq } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
+/** Where a message stands among the others of its thread, as its headers say. */
+export interface ThreadPlace {
+  in_reply_to: string | null;
+  references: string[];
+  hop: number;
+}
+
 /** A send that passed the policy, with everything that will be stored. */
-export interface PreparedSend {
+export interface PreparedSend extends ThreadPlace {
   request: SubmitRequest;
   subject: SendSubject;
   plan: SendPlan;
@@ -31,8 +38,9 @@ export interface PreparedSend {
   /** Reply-To with the thread token, where the From domain keeps sub-addresses. */
   reply_to: Mailbox | null;
   subject_line: string;
-  in_reply_to: string | null;
-  references: string[];
+  /** What it was composed from. */
+  input: ComposeInput;
+  linking: Linking | null;
   composed: ComposedMail;
   mime_sha256: string;
   attachments: PreparedAttachment[];
@@ -107,6 +115,9 @@ export async function prepareSend(
     subject_line: headers.subject,
     in_reply_to: headers.in_reply_to,
     references: headers.references,
+    hop: plan.hop,
+    input,
+    linking,
     composed,
     mime_sha256: await sha256Hex(composed.mime),
     attachments: await Promise.all(
@@ -118,6 +129,19 @@ export async function prepareSend(
     ),
   };
   return { ok: true, send };
+}
+
+/** The same message at another place in its thread, and at another time; its id, files and recipients stay. */
+export async function composeAgain(
+  world: MailboxWorld,
+  send: PreparedSend,
+  place: ThreadPlace,
+  at: number,
+): Promise<PreparedSend> {
+  const input = { ...send.input, ...place, date: at };
+  const { composed } = await composeToFit(world, input, send.linking);
+  const plan = { ...send.plan, hop: place.hop };
+  return { ...send, ...place, plan, at, input, composed, mime_sha256: await sha256Hex(composed.mime) };
 }
 
 function threadOf(world: MailboxWorld, { thread }: SendSubject, at: number): PreparedSend['thread'] {

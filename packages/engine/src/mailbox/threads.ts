@@ -121,21 +121,17 @@ export function mergeParticipants(known: Mailbox[], people: Mailbox[], own: Read
 }
 
 /**
- * Takes the thread for a message: free, expired, or its own already. The lease keeps a second message of the thread
- * from leaving before the first one has.
- *
- * @returns null when taken, else the Unix ms until which another message holds it
+ * Takes the thread for a message, inside the transaction that found it free, expired or the message's own already. The
+ * lease keeps a second message of the thread from leaving before the first one has.
  */
-export function takeLock(sql: Sql, seq: number, owner: MessageId, now: number, leaseMs: number): number | null {
-  const taken = sql.first(
-    `UPDATE threads SET lock_owner = ?1, lock_until = ?2
-     WHERE seq = ?3 AND (lock_owner IS NULL OR lock_until < ?4 OR lock_owner = ?1) RETURNING 1 AS taken`,
-    owner,
-    now + leaseMs,
-    seq,
-    now,
-  );
-  return taken === undefined ? (threadBySeq(sql, seq).lock_until ?? now) : null;
+export function takeLock(sql: Sql, seq: number, owner: MessageId, until: number): void {
+  sql.run('UPDATE threads SET lock_owner = ?, lock_until = ? WHERE seq = ?', owner, until, seq);
+}
+
+/** Until when another message than `owner` holds the thread (Unix ms), or null when the lock can be taken. */
+export function lockedUntil(sql: Sql, seq: number, owner: MessageId, now: number): number | null {
+  const { lock_owner: holder, lock_until: until } = threadBySeq(sql, seq);
+  return holder === null || holder === owner || until === null || until < now ? null : until;
 }
 
 /** Prolongs the lease of a message that is about to leave; nothing when it holds no lock. */

@@ -1,5 +1,5 @@
 import type { Composer } from '@pmail/core/compose/types.ts';
-import type { IdFactory } from '@pmail/core/ids.ts';
+import type { IdFactory, MessageId } from '@pmail/core/ids.ts';
 import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { AlarmMemory } from '../alarms.ts';
@@ -50,4 +50,9 @@ export interface MailboxWorld extends MailboxPorts {
   running: { count: number };
   /** The entry in the registry of work that is being made just now. */
   entry: { making: Promise<void> | null };
+  /**
+   * Per thread (its seq) the message that comes next into it and is being composed again for that. Nobody else takes the
+   * thread's lock meanwhile.
+   */
+  turns: Map<number, MessageId>;
 }
