@@ -95,4 +95,10 @@ export const LIMITS = {
   // Keys
   keys_per_tenant_max: 100,
   key_overlap_hours_max: 168,
+  /** Signing keys that were replaced verify on for this long; the key of cursors for as long as a cursor works. */
+  thread_key_verify_ms: 90 * 86_400_000,
+  link_key_verify_ms: 7 * 86_400_000,
+  /** An isolate of the Worker remembers signing keys for this long, and looks again for an unknown one this often. */
+  keyring_cache_ms: 5 * 60_000,
+  keyring_reread_ms: 60_000,
 } as const;
