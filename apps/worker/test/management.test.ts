@@ -113,7 +113,7 @@ describe('usage.get', () => {
     const [row] = await sql('SELECT quota_do_id FROM tenants WHERE id = ?', acme);
     const quota = quotaStub(env, String(row?.['quota_do_id']));
     const owner = { v: 1, tenant_id: acme as `ten_${string}`, identity_id: null, request_id: 'test' } as const;
-    await quota.setBilling(owner, 'metered', { sends: 100 });
+    await quota.takeBilling(owner, { mode: 'metered', granted: { sends: 100 }, as_of: Date.now() + 1_000 });
     const metered = await call(key, 'usage.get');
     expect(metered.billing).toBe('metered');
     expect(metered.features[1]).toMatchObject({ granted: 100, remaining: 100, unlimited: false });

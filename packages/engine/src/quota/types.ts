@@ -10,6 +10,17 @@ export type Feature = (typeof FEATURES)[number];
 
 export type BillingMode = 'metered' | 'exempt' | 'disabled';
 
+/** Amounts of each feature; one that is missing or null has no bound. */
+export type Granted = { [F in Feature]?: number | null | undefined };
+
+/** What the directory grants a tenant. */
+export interface Billing {
+  mode: BillingMode;
+  granted: Granted;
+  /** Rises with every change, so that of two that arrive in the wrong order the later one stays. */
+  as_of: number;
+}
+
 export const USAGE_METRICS = ['inbound', 'outbound', 'sends', 'storage_bytes'] as const;
 export type UsageMetric = (typeof USAGE_METRICS)[number];
 
