@@ -81,8 +81,12 @@ describe('the table', () => {
     });
   });
 
-  test('opens nothing but health and the document to the public', () => {
-    expect(ROUTE_IDS.filter((id) => routeSpec(id).access.kind === 'public')).toEqual(['health.get', 'openapi.get']);
+  test('opens nothing but health, the document and links to the public', () => {
+    expect(ROUTE_IDS.filter((id) => routeSpec(id).access.kind === 'public')).toEqual([
+      'health.get',
+      'openapi.get',
+      'links.get',
+    ]);
   });
 
   test('requires the idempotency key where mail is sent', () => {

@@ -4,8 +4,10 @@ import type { z } from 'zod';
 import { eventRoutes } from './routes/events.ts';
 import { identityRoutes } from './routes/identities.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { linkRoutes } from './routes/links.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { PATH_PARAMS } from './routes/params.ts';
+import { platformRoutes } from './routes/platform.ts';
 import { sendRoutes } from './routes/sends.ts';
 import type { RouteSpec } from './routes/spec.ts';
 import { systemRoutes } from './routes/system.ts';
@@ -26,9 +28,11 @@ export const ROUTES = {
   ...identityRoutes,
   ...sendRoutes,
   ...messageRoutes,
+  ...linkRoutes,
   ...threadRoutes,
   ...eventRoutes,
   ...usageRoutes,
+  ...platformRoutes,
 } as const satisfies Record<string, RouteSpec>;
 
 export type RouteId = keyof typeof ROUTES;
@@ -45,7 +49,7 @@ export function routeSpec(id: RouteId): RouteSpec {
  * is never sent by a request that says nothing.
  */
 export function bodyIsOptional({ method, body, idempotency }: RouteSpec): boolean {
-  return method === 'POST' && idempotency !== 'required' && body !== null && body.safeParse({}).success;
+  return method === 'POST' && idempotency !== 'required' && body?.safeParse({}).success === true;
 }
 
 type BodyOf<B> = B extends z.ZodType ? z.output<B> : null;

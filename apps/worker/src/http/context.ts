@@ -43,6 +43,7 @@ export interface RequestContext {
   headers: Headers;
   /** Path as requested, without the query. */
   path: string;
+  search: URLSearchParams;
   /** The body as parsed from JSON, before any check; fingerprints are made over it. */
   rawBody: unknown;
 }

@@ -11,7 +11,7 @@ import {
   routeSpec,
 } from '@pmail/contracts/routes.ts';
 import { parseBody, parseQuery } from '@pmail/contracts/validate.ts';
-import { parseId, type RequestId } from '@pmail/core/ids.ts';
+import type { RequestId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { IDEMPOTENCY_KEY } from '@pmail/core/message/request.ts';
 import { ok, type Refusal, type Result, refuse } from '@pmail/core/result.ts';
@@ -97,6 +97,7 @@ async function serve(
     log,
     headers: c.req.raw.headers,
     path: c.req.path,
+    search: new URL(c.req.url).searchParams,
     background: (work: Promise<unknown>) => {
       c.executionCtx.waitUntil(
         work.catch((error: unknown) => log('warn', 'background_failed', { error: errorPlace(error) })),
@@ -107,7 +108,7 @@ async function serve(
   // with it is told only when its turn comes.
   const rawBody = spec.body === null ? ok(null) : await readBody(c.req.raw, bodyIsOptional(spec));
   const body = spec.body === null || !rawBody.ok ? rawBody : parseBody(spec.body, rawBody.value);
-  const query = parseQuery(spec.query, new URL(c.req.url).searchParams);
+  const query = parseQuery(spec.query, base.search);
 
   let context = base as unknown as RequestContext;
   if (spec.access.kind === 'key') {
@@ -200,11 +201,10 @@ async function ownerPlan(
   now: number,
 ): Promise<OwnerPlan> {
   for (const [name, value] of Object.entries(params)) {
-    const { prefix, missing } = PATH_PARAMS[name as PathParam];
-    if (parseId(prefix, value) === undefined) {
-      // The owner of a malformed child is still looked at first.
-      if (name === 'identity_id' || name === 'tenant_id') return { statements: [], read: () => refuse(missing) };
-    }
+    // The owner of a malformed child is still looked at first.
+    if (name !== 'identity_id' && name !== 'tenant_id') continue;
+    const { isWellFormed, missing } = PATH_PARAMS[name];
+    if (!isWellFormed(value)) return { statements: [], read: () => refuse(missing) };
   }
   const { identity_id: identityId, tenant_id: tenantId } = params;
   if (identityId !== undefined) {
@@ -236,8 +236,8 @@ async function ownerPlan(
 
 function malformedChild(params: Record<string, string>): Refusal | null {
   for (const [name, value] of Object.entries(params)) {
-    const { prefix, missing } = PATH_PARAMS[name as PathParam];
-    if (parseId(prefix, value) === undefined) return refuse(missing);
+    const { isWellFormed, missing } = PATH_PARAMS[name as PathParam];
+    if (!isWellFormed(value)) return refuse(missing);
   }
   return null;
 }

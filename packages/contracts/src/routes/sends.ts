@@ -45,6 +45,11 @@ const refusals = [
 /** A stored address is valid, so a reply has no recipient that could be refused for its form. */
 const replyRefusals = refusals.filter((code) => code !== 'address_invalid' && code !== 'address_unsupported');
 
+/** A forward is always transactional. */
+const forwardRefusals = refusals.filter(
+  (code) => code !== 'marketing_requirements_missing' && code !== 'auto_reply_not_allowed',
+);
+
 export const sendRoutes = {
   'messages.send': route({
     ...common,
@@ -88,7 +93,7 @@ export const sendRoutes = {
       'Sends the message on, under your own text, with its files attached again. Files with a risk stay behind.',
     params: params('identity_id', 'message_id'),
     body: forwardBody,
-    errors: refusals,
+    errors: forwardRefusals,
   }),
 };
 
