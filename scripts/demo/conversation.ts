@@ -79,7 +79,7 @@ export async function converse(place: Place, run: string): Promise<{ sends: Send
       .sort()
       .join();
   expect(targets(replySent) === `to ${sender.address}`, 'the reply went to others than the sender');
-  expect(targets(allSent) === `to ${desk.address},to ${sender.address}`, 'the reply to all went to others');
+  expect(targets(allSent) === `to ${sender.address},to ${desk.address}`, 'the reply to all went to others');
   const received = await readMessage(place, sender, reply);
   expect(received.thread_id === first?.thread_id, 'the reply did not come back into its thread');
   expect(received.in_reply_to === first?.rfc_message_id, 'the reply does not name what it answers');

@@ -8,14 +8,15 @@ import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { ThreadKey } from '@pmail/core/threading/token.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
-import { consumeInbound, type InboundWorld, type ParsedInbound } from '@pmail/engine/consumers/inbound.ts';
+import { consumeInbound, type InboundWorld } from '@pmail/engine/consumers/inbound.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
 import type { MailboxRemote } from '@pmail/engine/consumers/world.ts';
-import { indexEvents } from '@pmail/engine/directory/events.ts';
+import { indexEvents, lastSequence } from '@pmail/engine/directory/events.ts';
 import type { Deployment as DeploymentFacts } from '@pmail/engine/directory/facts.ts';
 import { type Route, routeRecipient } from '@pmail/engine/directory/routing.ts';
 import { takeForPoke, workRegistry } from '@pmail/engine/directory/work.ts';
 import { MailboxEngine } from '@pmail/engine/mailbox/engine.ts';
+import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
 import type { BlobStore } from '@pmail/engine/ports.ts';
 import { QuotaEngine } from '@pmail/engine/quota/engine.ts';
 import { DEFAULT_WAITS, type Waits } from '@pmail/engine/settings.ts';
@@ -35,7 +36,7 @@ const FACTS: DeploymentFacts = { default_policy: {}, ses_configured: true, smtp_
 
 export interface DeploymentOptions {
   composer: Composer;
-  parse: (raw: Uint8Array) => Promise<ParsedInbound>;
+  parse: (raw: Uint8Array) => Promise<ParsedMail>;
   plan: ProviderPlan;
 }
 
@@ -111,6 +112,15 @@ export class Deployment {
           const keys = [...blobs.keys()].filter((key) => key.startsWith(prefix) && key > startAfter).sort();
           return { keys: keys.slice(0, limit), more: keys.length > limit };
         }),
+      inspect: (prefix, startAfter, limit) =>
+        call('inspect', () => {
+          const found = [...blobs].filter(([key]) => key.startsWith(prefix) && key > startAfter);
+          found.sort(([a], [b]) => (a < b ? -1 : 1));
+          const objects = found
+            .slice(0, limit)
+            .map(([key, { bytes, metadata }]) => ({ key, bytes: bytes.length, metadata }));
+          return { objects, more: found.length > limit };
+        }),
     };
   }
 
@@ -166,9 +176,13 @@ export class Deployment {
               this.#quotaHost(owner.tenant_id).invoke((e) => e.apply(task)),
             ),
         },
-        events: { dispatch: (events) => indexEvents(db, events) },
+        events: {
+          dispatch: (events) => indexEvents(db, events),
+          lastSequence: (identity) => lastSequence(db, identity),
+        },
         registry: workRegistry(db),
         composer: this.#composer,
+        parse: this.#parse,
         sleep: (ms) => universe.sleep(process, ms),
         background: (name, work) => {
           work.catch((error: unknown) =>

@@ -1,6 +1,6 @@
 import type { MessageId } from '@pmail/core/ids.ts';
-import type { ParsedInbound } from '@pmail/engine/consumers/inbound.ts';
 import type { MarkName } from '@pmail/engine/marks.ts';
+import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
 import { createComposer } from '@pmail/mime/compose.ts';
 import { htmlToText } from '@pmail/mime/html-to-text.ts';
 import { parseMail } from '@pmail/mime/parse.ts';
@@ -49,7 +49,7 @@ export interface Report {
 
 const composer = createComposer();
 
-async function parse(raw: Uint8Array): Promise<ParsedInbound> {
+async function parse(raw: Uint8Array): Promise<ParsedMail> {
   const mail = await parseMail(raw);
   const html = mail.html === null ? null : sanitizeHtml(mail.html);
   return {
@@ -117,12 +117,8 @@ export async function runSchedule(schedule: Schedule): Promise<Report> {
   };
 }
 
-async function runUntil(universe: Universe, time: number): Promise<void> {
-  for (;;) {
-    const next = universe.scheduler.next();
-    if (next === undefined || next > time || universe.scheduler.steps > STEPS_MAX) return;
-    await universe.scheduler.step();
-  }
+function runUntil({ scheduler }: Universe, time: number): Promise<void> {
+  return scheduler.runWhile(() => (scheduler.next() ?? Infinity) <= time && scheduler.steps <= STEPS_MAX);
 }
 
 function startCron({ universe, deployment }: Stage): { cancel: () => void } {

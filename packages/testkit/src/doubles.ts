@@ -1,10 +1,14 @@
+import { copyFileSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { assembleBodies, rfc5322Date } from '@pmail/core/compose/bodies.ts';
 import { composedMessageId } from '@pmail/core/compose/headers.ts';
 import type { ComposedMail, ComposeInput, Composer } from '@pmail/core/compose/types.ts';
 import { toBase64, utf8, utf8Length } from '@pmail/core/hash.ts';
 import { ulidOf } from '@pmail/core/ids.ts';
-import type { AlarmClock, BlobStore, Queue } from '@pmail/engine/ports.ts';
+import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
+import type { AlarmClock, BlobFacts, BlobStore, Queue } from '@pmail/engine/ports.ts';
 import type { Sql, SqlValue } from '@pmail/engine/sql.ts';
 import { nodeSql } from './node-sql.ts';
 
@@ -113,6 +117,15 @@ export class MemoryBlobs implements BlobStore {
       return { keys: keys.slice(0, limit), more: keys.length > limit };
     });
   }
+
+  async inspect(prefix: string, startAfter: string, limit: number): Promise<{ objects: BlobFacts[]; more: boolean }> {
+    const { keys, more } = await this.list(prefix, startAfter, limit);
+    const objects = keys.flatMap((key) => {
+      const found = this.objects.get(key);
+      return found === undefined ? [] : [{ key, bytes: found.bytes.length, metadata: found.metadata }];
+    });
+    return { objects, more };
+  }
 }
 
 /** A queue that only writes down what was sent to it. */
@@ -141,8 +154,9 @@ const ROW_BYTES_MAX = 2_000_000;
  * a transaction that fails. Instances come and go; this stays.
  */
 export class ObjectStorage {
-  readonly database = new DatabaseSync(':memory:');
+  database = new DatabaseSync(':memory:');
   readonly sql: Sql;
+  #inner: Sql;
   alarmAt: number | null = null;
   readonly alarm: AlarmClock = {
     set: (at) => {
@@ -154,7 +168,7 @@ export class ObjectStorage {
   beforeStatement: (query: string, bindings: SqlValue[]) => void = () => {};
 
   constructor() {
-    const sql = nodeSql(this.database);
+    this.#inner = nodeSql(this.database);
     const check = (query: string, bindings: SqlValue[]): void => {
       this.beforeStatement(query, bindings);
       if (bindings.length > BINDINGS_MAX) throw new Error('too many SQL variables');
@@ -164,25 +178,41 @@ export class ObjectStorage {
     this.sql = {
       all: (query, ...bindings) => {
         check(query, bindings);
-        return sql.all(query, ...bindings);
+        return this.#inner.all(query, ...bindings);
       },
       first: (query, ...bindings) => {
         check(query, bindings);
-        return sql.first(query, ...bindings);
+        return this.#inner.first(query, ...bindings);
       },
       run: (query, ...bindings) => {
         check(query, bindings);
-        sql.run(query, ...bindings);
+        this.#inner.run(query, ...bindings);
       },
       transaction: (body) => {
         const before = this.alarmAt;
         try {
-          return sql.transaction(body);
+          return this.#inner.transaction(body);
         } catch (error) {
           this.alarmAt = before;
           throw error;
         }
       },
+    };
+  }
+
+  /** Remembers the storage as it is now. The returned function puts it back, as often as it is called. */
+  pointInTime(): () => void {
+    const at = join(mkdtempSync(join(tmpdir(), 'pmail-object-')), 'storage.db');
+    this.database.prepare('VACUUM INTO ?').run(at);
+    const alarm = this.alarmAt;
+    return () => {
+      // A copy of the copy, so that what happens from here on does not change it.
+      copyFileSync(at, `${at}.live`);
+      this.database = new DatabaseSync(`${at}.live`);
+      // Nobody pulls the plug on a double, so it need not wait for the disk.
+      this.database.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF');
+      this.#inner = nodeSql(this.database);
+      this.alarmAt = alarm;
     };
   }
 
@@ -196,6 +226,45 @@ export class ObjectStorage {
 /** A composer whose bytes are easy to read; equal input gives equal bytes. */
 export const plainComposer: Composer = { compose: async (input) => compose(input) };
 
+/** Reads what `plainComposer` wrote; text and HTML of a message with both come back as one text. */
+export async function parsePlain(raw: Uint8Array): Promise<ParsedMail> {
+  const [head = '', ...rest] = new TextDecoder().decode(raw).split('\r\n\r\n');
+  const line = head.split('\r\n').find((text) => text.startsWith(WHOLE)) ?? `${WHOLE}{}`;
+  const { from, reply_to, to, cc, subject, date, in_reply_to, references, hop, rfc } = JSON.parse(
+    line.slice(WHOLE.length),
+  ) as Whole & { rfc: string };
+  return {
+    from,
+    reply_to: reply_to === null ? [] : [reply_to],
+    to,
+    cc,
+    subject,
+    sent_at: date,
+    rfc_message_id: rfc,
+    in_reply_to: in_reply_to === null ? [] : [in_reply_to],
+    references,
+    text: rest.join('\r\n\r\n').trimEnd(),
+    html_sanitized: null,
+    hop,
+    auto_submitted: false,
+    parse_degraded: false,
+    attachments: [],
+  };
+}
+
+type Whole = Pick<
+  ComposeInput,
+  'from' | 'reply_to' | 'to' | 'cc' | 'subject' | 'date' | 'in_reply_to' | 'references' | 'hop'
+>;
+
+/** A header with everything that the readable ones shorten. */
+const WHOLE = 'X-Whole: ';
+
+function wholeLine(input: ComposeInput, rfc: string): string {
+  const { from, reply_to, to, cc, subject, date, in_reply_to, references, hop } = input;
+  return `${WHOLE}${JSON.stringify({ from, reply_to, to, cc, subject, date, in_reply_to, references, hop, rfc })}`;
+}
+
 function compose(input: ComposeInput): ComposedMail {
   const { text, html } = assembleBodies(input);
   const rfcMessageId = composedMessageId(ulidOf(input.message_id), input.from.address.split('@')[1] ?? '');
@@ -208,6 +277,7 @@ function compose(input: ComposeInput): ComposedMail {
     `Date: ${rfc5322Date(input.date)}`,
     `Message-ID: <${rfcMessageId}>`,
     ...input.headers.map(({ name, value }) => `${name}: ${value}`),
+    wholeLine(input, rfcMessageId),
     '',
     text ?? '',
     html ?? '',

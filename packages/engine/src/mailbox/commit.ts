@@ -8,6 +8,7 @@ import { errorName, giveUp } from './give-up.ts';
 import { lookUpKey } from './ledger.ts';
 import { objectsOf, type StoredObject } from './objects.ts';
 import { composeAgain, type PreparedSend, type ThreadPlace } from './prepare.ts';
+import { isRestored } from './restore.ts';
 import type { SubmitAnswer } from './submit-types.ts';
 import { threadHeaders } from './thread-headers.ts';
 import { lockedUntil, takeLock } from './threads.ts';
@@ -82,6 +83,8 @@ function commitOnce(
   if (known !== undefined) {
     return { kind: 'known', answer: known.ok ? { ok: true, message: known.message, deduplicated: true } : known };
   }
+  // The mailbox may have learned since that it was put back, and that its ledger is not whole.
+  if (isRestored(world.sql)) return { kind: 'refused', answer: refuse('unavailable', { step: 'ledger' }) };
   if (!send.thread.is_new) {
     const waits = takeTurn(world, send, end);
     if (waits !== null) return waits;

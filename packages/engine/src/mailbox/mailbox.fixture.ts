@@ -13,7 +13,7 @@ import { type Overrides, sendContext } from '@pmail/core/policy/context.fixture.
 import type { DirectoryFacts } from '@pmail/core/policy/types.ts';
 import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
-import { Knob, MemoryBlobs, ObjectStorage, plainComposer, RecordedQueue } from '@pmail/testkit/doubles.ts';
+import { Knob, MemoryBlobs, ObjectStorage, parsePlain, plainComposer, RecordedQueue } from '@pmail/testkit/doubles.ts';
 import type { MarkName } from '../marks.ts';
 import type { OutboxEvent } from '../ports.ts';
 import { QuotaEngine } from '../quota/engine.ts';
@@ -71,6 +71,8 @@ export class MailboxRig {
   readonly applies = new Knob();
   readonly applied: QuotaTask[] = [];
   readonly sink = new Knob();
+  readonly sequences = new Knob();
+  /** What the event index has taken in, repeats included. */
   readonly dispatched: OutboxEvent[] = [];
   readonly registering = new Knob();
   readonly clearing = new Knob();
@@ -109,6 +111,11 @@ export class MailboxRig {
     this.engine.init(owner);
   }
 
+  /** The highest number in the event index. */
+  get lastSequence(): number | null {
+    return this.dispatched.length === 0 ? null : Math.max(...this.dispatched.map(({ sequence }) => sequence));
+  }
+
   get sql(): ObjectStorage['sql'] {
     return this.storage.sql;
   }
@@ -139,8 +146,15 @@ export class MailboxRig {
       events: {
         dispatch: (events) =>
           this.sink.run(() => {
+            const [first] = events;
+            const others = this.dispatched.filter(
+              ({ id, sequence }) => sequence >= (first?.sequence ?? 0) && !events.some((event) => event.id === id),
+            );
+            if (others.length > 0) return Math.max(...others.map(({ sequence }) => sequence));
             this.dispatched.push(...structuredClone(events));
+            return null;
           }),
+        lastSequence: () => this.sequences.run(() => this.lastSequence),
       },
       registry: {
         mark: (identity, since) => this.registering.run(() => void this.registry.set(identity, since)),
@@ -150,6 +164,7 @@ export class MailboxRig {
           }),
       },
       composer: { compose: (input) => this.composer.compose(input) },
+      parse: parsePlain,
       sleep: (ms) => this.sleep(ms),
       background: (_name, work) => {
         this.#background.push(work.catch(() => this.logged.push('background_failed')).then(() => undefined));
@@ -224,6 +239,7 @@ export class MailboxRig {
       keys: { thread: THREAD_KEY, link: LINK_KEY },
       api_host: API_HOST,
       can_review_quarantine: false,
+      last_sequence: this.lastSequence,
       request_id: 'req_01JD9Q3V7M8X2C4N6B5K1R0E9T',
     };
   }

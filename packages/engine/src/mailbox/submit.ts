@@ -10,6 +10,7 @@ import { errorName, giveUp } from './give-up.ts';
 import { lookUpKey } from './ledger.ts';
 import { objectsOf, type StoredObject } from './objects.ts';
 import { type PreparedSend, prepareSend } from './prepare.ts';
+import { noticeRestore } from './restore.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { ensureEntry, guardEntry } from './work.ts';
 import type { MailboxWorld } from './world.ts';
@@ -22,6 +23,8 @@ export async function submit(world: MailboxWorld, request: SubmitRequest): Promi
   const known = lookUpKey(world.sql, request.key_hash, request.fingerprint, world.now());
   if (known !== undefined) return known.ok ? { ok: true, message: known.message, deduplicated: true } : known;
   if (world.inFlight.has(request.key_hash)) return refuse('request_in_progress');
+  // A key that looks new may have made an email since the time this mailbox was put back to.
+  if (noticeRestore(world, request.last_sequence)) return refuse('unavailable', { step: 'ledger' });
   world.inFlight.add(request.key_hash);
   try {
     return await guardEntry(world, () => accept(world, request));
