@@ -33,6 +33,9 @@ export class Host<E extends Hosted> {
   #alarmAt: number | null = null;
   #alarmEvent: Cancelable | undefined;
   #alarmRetries = 0;
+  /** The platform never runs two alarms of one object at once; one that fires meanwhile waits its turn. */
+  #alarmRunning = false;
+  #alarmWaiting = false;
   #generation = 0;
 
   constructor(universe: Universe, name: string, create: (process: Process, sql: Sql, alarm: AlarmClock) => E) {
@@ -158,6 +161,11 @@ export class Host<E extends Hosted> {
 
   /** The platform tries an alarm that threw or died again, a few times, then gives up. */
   #run(): void {
+    if (this.#alarmRunning) {
+      this.#alarmWaiting = true;
+      return;
+    }
+    this.#alarmRunning = true;
     const work = async (): Promise<void> => {
       try {
         await this.invoke((engine) => engine.alarm());
@@ -167,6 +175,10 @@ export class Host<E extends Hosted> {
         if (this.#alarmRetries <= ALARM_RETRIES_MAX) {
           this.#universe.scheduler.after(2_000 * this.#alarmRetries, () => this.#run());
         } else this.#alarmRetries = 0;
+      } finally {
+        this.#alarmRunning = false;
+        if (this.#alarmWaiting) this.#universe.scheduler.after(1, () => this.#run());
+        this.#alarmWaiting = false;
       }
     };
     work().catch((error: unknown) => this.#universe.log(`alarm broke: ${String(error)}`));

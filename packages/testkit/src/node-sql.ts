@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Db, Sql, SqlValue } from '@pmail/engine/sql.ts';
+import { databaseTemplate } from './database-template.ts';
 
 /** The SQL ports over node:sqlite, so that engines and directory queries run unchanged outside workerd. */
 
@@ -70,19 +71,15 @@ export function nodeDb(database: DatabaseSync): Db {
   };
 }
 
-let schema: string | undefined;
-
 /** An empty directory with every migration applied. */
-export function memoryDirectory(): DatabaseSync {
-  schema ??= readdirSync(MIGRATIONS)
+export const memoryDirectory: () => DatabaseSync = databaseTemplate((database) => {
+  const schema = readdirSync(MIGRATIONS)
     .filter((name) => name.endsWith('.sql'))
     .sort()
     .map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8'))
     .join('\n');
-  const database = new DatabaseSync(':memory:');
   database.exec(schema);
-  return database;
-}
+});
 
 /** Storage of one object, in memory. */
 export function memorySql(): Sql {
