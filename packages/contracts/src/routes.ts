@@ -8,6 +8,7 @@ import { linkRoutes } from './routes/links.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { PATH_PARAMS } from './routes/params.ts';
 import { platformRoutes } from './routes/platform.ts';
+import { recoveryRoutes } from './routes/recovery.ts';
 import { sendRoutes } from './routes/sends.ts';
 import type { RouteSpec } from './routes/spec.ts';
 import { systemRoutes } from './routes/system.ts';
@@ -33,6 +34,7 @@ export const ROUTES = {
   ...eventRoutes,
   ...usageRoutes,
   ...platformRoutes,
+  ...recoveryRoutes,
 } as const satisfies Record<string, RouteSpec>;
 
 export type RouteId = keyof typeof ROUTES;

@@ -7,6 +7,7 @@ import { keyHandlers } from './routes/keys.ts';
 import { linkHandlers } from './routes/links.ts';
 import { messageHandlers } from './routes/messages.ts';
 import { platformHandlers } from './routes/platform.ts';
+import { recoveryHandlers } from './routes/recovery.ts';
 import { sendHandlers } from './routes/sends.ts';
 import { systemHandlers } from './routes/system.ts';
 import { tenantHandlers } from './routes/tenants.ts';
@@ -27,4 +28,5 @@ export const handlers: Handlers<RequestContext> = {
   ...eventHandlers,
   ...usageHandlers,
   ...platformHandlers,
+  ...recoveryHandlers,
 };

@@ -2,6 +2,7 @@ import { DEFAULT_POLICY } from '@pmail/core/policy/document.ts';
 import type { z } from 'zod';
 import type { ROUTES, RouteAnswer, RouteId } from '../routes.ts';
 import { exampleId } from '../schemas/common.ts';
+import { LEDGER_REBUILD } from '../schemas/ledger-rebuild.ts';
 import { ACCEPTED, ADDRESS, BILLING, IDENTITY, KEY, MESSAGE, TENANT, THREAD } from './example-resources.ts';
 
 type BodyExample<K extends RouteId> = (typeof ROUTES)[K]['body'] extends infer B extends z.ZodType ? z.input<B> : never;
@@ -180,6 +181,7 @@ const TYPED = {
   'usage.daily': {
     answers: { 200: { data: [{ day: '2026-10-09', inbound: 31, outbound: 12, sends: 14, storage_bytes: 4_812_330 }] } },
   },
+  'platform.ledger.rebuild': { answers: { 200: LEDGER_REBUILD } },
   'platform.keys.rotate': {
     answers: {
       200: {

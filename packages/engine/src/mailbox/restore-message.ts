@@ -82,7 +82,8 @@ function describe(
     subject: parsed.subject,
     in_reply_to: parsed.in_reply_to[0] ?? null,
     references: parsed.references,
-    text: parsed.text,
+    // A body ends with a line end on the wire, whether its text did or not.
+    text: parsed.text?.replace(/\n$/, '') ?? null,
     html_sanitized: parsed.html_sanitized,
     recipients: people
       .flatMap(([field, list]) => list.map(({ address, name }) => ({ address, name, field })))

@@ -7,7 +7,7 @@ import { newId } from '../../ports/random.ts';
 import type { RequestContext } from '../context.ts';
 import { ringOf } from '../ring.ts';
 
-type Group = { [K in Extract<RouteId, `platform.${string}`>]: RouteHandler<K, RequestContext> };
+type Group = { [K in Extract<RouteId, `platform.keys.${string}`>]: RouteHandler<K, RequestContext> };
 
 export const platformHandlers: Group = {
   'platform.keys.rotate': async (context, { params, query }) => {
