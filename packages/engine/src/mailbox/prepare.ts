@@ -4,9 +4,10 @@ import { cleanFilename } from '@pmail/core/compose/filename.ts';
 import type { ComposeAttachment, ComposedMail, ComposeInput } from '@pmail/core/compose/types.ts';
 import { fromBase64, sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import type { SendPlan } from '@pmail/core/policy/pipeline.ts';
 import type { AddressFacts } from '@pmail/core/policy/types.ts';
-import { type Refusal, refuse } from '@pmail/core/result.ts';
+import { invalidRequest, type Refusal, refuse } from '@pmail/core/result.ts';
 import { sentAttachmentKey } from '@pmail/core/storage/keys.ts';
 import { mintThreadToken } from '@pmail/core/threading/token.ts';
 import type { SendSubject } from './context.ts';
@@ -66,6 +67,10 @@ export async function prepareSend(
   const forwarded = await forwardOf(world, request, subject);
   if (!forwarded.ok) return refuse('unavailable', { step: forwarded.reason });
   const files = [...decodeAttachments(world, request, at), ...forwarded.files];
+  if (files.length > LIMITS.attachments_count_max) {
+    const message = `brings the original's attachments along, ${files.length} together with those given; ${LIMITS.attachments_count_max} are allowed`;
+    return invalidRequest({ path: 'include_attachments', message });
+  }
   const thread = threadOf(world, subject, at);
   const from = { address: plan.from.address, name: identity.display_name };
   const headers = threadHeaders(world.sql, request, subject);
