@@ -129,6 +129,7 @@ test('attachments are stored, listed and found, their names cleaned', async () =
       identity: rig.owner.identity_id,
       message: id,
       sha256: await sha256Hex(Uint8Array.of(0, 1, 2)),
+      part: '["invoice.pdf","application/pdf","attachment",null,0]',
     },
   });
   const other = await rig.send();
