@@ -1,7 +1,7 @@
 import { env, exports } from 'cloudflare:workers';
 import type { RouteAnswer } from '@pmail/contracts/routes.ts';
 import { fromBase64Url, toBase64, toBase64Url } from '@pmail/core/hash.ts';
-import type { AttachmentId, MessageId } from '@pmail/core/ids.ts';
+import type { AttachmentId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { type LinkTarget, mintLink } from '@pmail/core/links.ts';
 import { parseMail } from '@pmail/mime/parse.ts';
@@ -155,7 +155,7 @@ function targetOf({ id, attachments }: Sent, changes: Partial<LinkTarget> = {}):
   return {
     tenant_id: lab.tenant,
     identity_id: lab.ann,
-    message_id: id as MessageId,
+    message_id: id,
     attachment_id: attachments[0]?.id as AttachmentId,
     expires: Math.floor(Date.now() / 1_000) + 3_600,
     ...changes,
@@ -228,7 +228,7 @@ describe('whatever is wrong with a link, the answer is the same', () => {
       'to the file of another message',
       async ({ sent }) => {
         const other = await accepted(lab.key, lab.ann, letter({ attachments: [file('other.bin', SMALL)] }));
-        return mintLink(await currentKey(), targetOf(sent, { message_id: other.id as MessageId }));
+        return mintLink(await currentKey(), targetOf(sent, { message_id: other.id }));
       },
     ],
     [

@@ -14,7 +14,7 @@ describe('the id of the next key', () => {
 
   test('passes over those that are taken', () => {
     expect(nextKid('y', new Set('yz01'))).toBe('2');
-    const allButOne = new Set([...SIGNING_KIDS].filter((kid) => kid !== 'k'));
+    const allButOne = new Set(SIGNING_KIDS.filter((kid) => kid !== 'k'));
     for (const current of allButOne) expect(nextKid(current, allButOne)).toBe('k');
   });
 
@@ -23,7 +23,7 @@ describe('the id of the next key', () => {
   });
 
   test('is a character that thread tokens can carry', () => {
-    expect(SIGNING_KIDS).toMatch(/^[0-9a-hjkmnp-tv-z]{32}$/);
+    expect(SIGNING_KIDS.join('')).toMatch(/^[0-9a-hjkmnp-tv-z]{32}$/);
     expect(new Set(SIGNING_KIDS).size).toBe(32);
   });
 });

@@ -10,7 +10,7 @@ export function isSigningPurpose(text: string): text is SigningPurpose {
 }
 
 /** The characters a key id is one of: those of thread tokens, which cannot carry another. */
-export const SIGNING_KIDS = '0123456789abcdefghjkmnpqrstvwxyz';
+export const SIGNING_KIDS: readonly string[] = Array.from('0123456789abcdefghjkmnpqrstvwxyz');
 
 /** How long a key that was replaced still verifies, in ms: as long as what it has signed may be in use. */
 export const VERIFY_MS: Record<SigningPurpose, number> = {
