@@ -5,12 +5,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { assembleBodies, rfc5322Date } from '@pmail/core/compose/bodies.ts';
 import { composedMessageId } from '@pmail/core/compose/headers.ts';
 import type { ComposedMail, ComposeInput, Composer } from '@pmail/core/compose/types.ts';
-import { toBase64, utf8, utf8Length } from '@pmail/core/hash.ts';
+import { toBase64, utf8 } from '@pmail/core/hash.ts';
 import { ulidOf } from '@pmail/core/ids.ts';
 import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
 import type { AlarmClock, BlobFacts, BlobStore, Queue } from '@pmail/engine/ports.ts';
 import type { Sql, SqlValue } from '@pmail/engine/sql.ts';
 import { nodeSql } from './node-sql.ts';
+import { checkPlatformLimits } from './platform-limits.ts';
 
 /** Doubles of what an engine reaches over a wire. Each call goes through a knob, by which a test makes it go wrong. */
 
@@ -145,10 +146,6 @@ export class RecordedQueue<T> implements Queue<T> {
   }
 }
 
-/** Limits of the platform's SQLite that node's does not have: values bound to one statement, and bytes in one row. */
-const BINDINGS_MAX = 100;
-const ROW_BYTES_MAX = 2_000_000;
-
 /**
  * The storage of one Durable Object: its database and its one alarm, which is part of the storage and so goes back with
  * a transaction that fails. Instances come and go; this stays.
@@ -171,9 +168,7 @@ export class ObjectStorage {
     this.#inner = nodeSql(this.database);
     const check = (query: string, bindings: SqlValue[]): void => {
       this.beforeStatement(query, bindings);
-      if (bindings.length > BINDINGS_MAX) throw new Error('too many SQL variables');
-      const bytes = bindings.reduce<number>((sum, value) => sum + utf8Length(String(value ?? '')), 0);
-      if (bytes > ROW_BYTES_MAX) throw new Error('string or blob too big');
+      checkPlatformLimits(bindings);
     };
     this.sql = {
       all: (query, ...bindings) => {
