@@ -63,7 +63,7 @@ const allowances: Provocation[] = [
 ];
 
 /** Lets the wait for a thread pass at once, on the clock too. */
-async function withoutWaiting<T>(run: () => Promise<T>): Promise<T> {
+export async function withoutWaiting<T>(run: () => Promise<T>): Promise<T> {
   const spy = vi.spyOn(scheduler, 'wait').mockImplementation((ms) => {
     vi.setSystemTime(Date.now() + ms);
     return Promise.resolve();
