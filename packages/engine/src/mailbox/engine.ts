@@ -175,6 +175,7 @@ export class MailboxEngine {
   sendState(id: MessageId): SendState {
     const row = findMessage(this.#enter().sql, id);
     if (row === undefined) return 'unknown';
+    if (row.status === 'canceled') return 'canceled';
     return isWaiting(this.#world.sql, id) ? 'open' : 'ended';
   }
 

@@ -24,8 +24,11 @@ export interface Billing {
 export const USAGE_METRICS = ['inbound', 'outbound', 'sends', 'storage_bytes'] as const;
 export type UsageMetric = (typeof USAGE_METRICS)[number];
 
-/** What the mailbox of an identity says about a send when asked whether its hold is still needed. */
-export type SendState = 'unknown' | 'open' | 'ended';
+/**
+ * What the mailbox of an identity says about a send when asked whether its hold is still needed: there is none, nothing
+ * of it will leave because it was canceled, it still waits, or it has ended in another way.
+ */
+export type SendState = 'unknown' | 'canceled' | 'open' | 'ended';
 
 /** World of a tenant's quota. */
 export interface QuotaWorld {
