@@ -13,7 +13,7 @@ import { ACK, type ConsumerWorld, type Disposition } from './world.ts';
 export interface InboundWorld extends ConsumerWorld {
   /** Never throws, whatever the bytes are. */
   parse: (raw: Uint8Array) => Promise<ParsedMail>;
-  /** Keys that may have signed a thread token; `kid` is the one that it names. */
+  /** Keys that may have signed a thread token, the one in use first; `kid` is the one that it names. */
   threadKeys: (kid: string) => Promise<ThreadKey[]>;
 }
 
@@ -65,7 +65,12 @@ async function tokenOf(world: InboundWorld, { envelope_to: to, identity_id }: In
   const detail = detailOf(to);
   const kid = detail === null ? undefined : tokenKid(detail);
   if (detail === null || kid === undefined) return { kind: 'absent' };
-  return checkThreadToken(await world.threadKeys(kid), identity_id, detail);
+  const keys = await world.threadKeys(kid);
+  const check = await checkThreadToken(keys, identity_id, detail);
+  if (check.kind === 'invalid') world.count('thread_token_invalid_total');
+  // Says how much of the mail still on its way a revocation would cut off.
+  if (check.kind === 'valid' && check.kid !== keys[0]?.kid) world.count('thread_token_previous_key_total');
+  return check;
 }
 
 function kindOf(parsed: ParsedMail): InboundKind {
