@@ -14,6 +14,8 @@ const ROUTES: RouteId[] = [
   'tenants.update',
   'tenants.policy.get',
   'tenants.policy.update',
+  'tenants.billing.get',
+  'tenants.billing.update',
   'keys.create',
   'keys.list',
   'keys.get',
@@ -28,6 +30,7 @@ const ROUTES: RouteId[] = [
   'identities.addresses.list',
   'usage.get',
   'usage.daily',
+  'platform.keys.rotate',
 ];
 
 let root: string;
@@ -49,6 +52,7 @@ const anything = (route: RouteId) => ({
     tenant_id: 'ten_01JABCDEFGHJKMNPQRSTVWXYZ0',
     identity_id: 'idn_01JABCDEFGHJKMNPQRSTVWXYZ0',
     key_id: 'key_01JABCDEFGHJKMNPQRSTVWXYZ0',
+    purpose: 'link',
   },
   ...(routeSpec(route).body === null ? {} : { body: {} }),
 });
