@@ -3,7 +3,7 @@ import { wireError } from '@pmail/contracts/schemas/error.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { accepted, atRest, inMailbox, keyed, letter, mailboxObject, person, post, until } from './mail.ts';
 import { keepStorage } from './storage.ts';
-import { type Call, call, deploy, makeKey, send, tenant } from './support.ts';
+import { call, deploy, makeKey, send, tenant } from './support.ts';
 
 /** The ledger of a mailbox, made again from the sent copies after its storage was put back to an earlier time. */
 
@@ -34,7 +34,7 @@ const FULL = letter({
 });
 
 function rebuild(identity: string, query: Record<string, string> = {}) {
-  return call(root, 'platform.ledger.rebuild', { params: { identity_id: identity }, query } as Call);
+  return call(root, 'platform.ledger.rebuild', { params: { identity_id: identity }, query });
 }
 
 async function texts(...answers: Response[]): Promise<string[]> {
