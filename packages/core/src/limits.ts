@@ -99,6 +99,25 @@ export const LIMITS = {
   bounce_window_count: 200,
   outcome_event_retention_ms: 7 * 24 * 3_600_000,
 
+  // Webhooks
+  webhook_url_bytes_max: 2_048,
+  webhook_endpoints_per_owner_max: 20,
+  webhook_identity_ids_max: 100,
+  webhook_timeout_ms: 15_000,
+  webhook_read_bytes_max: 4_096,
+  webhook_wait_spread_ratio: 0.1,
+  webhook_replay_events_max: 1_000,
+  webhook_replay_age_ms_max: 30 * 86_400_000,
+  webhook_endpoints_cache_ms: 30_000,
+  /** A delivery that was taken up counts as lost when it has not been recorded by then. */
+  webhook_lease_ms: 120_000,
+  /** An event that nobody has fanned out by then is fanned out by the sweep; after the second it is too old for it. */
+  fanout_after_ms: 60_000,
+  fanout_until_ms: 3_600_000,
+  /** How far ahead a queue can be told to wait. */
+  queue_delay_ms_max: 12 * 3_600_000,
+  resolver_deadline_ms: 5_000,
+
   // The directory
   /** How often a change that another writer overtook is worked out again. */
   directory_write_attempts_max: 3,
