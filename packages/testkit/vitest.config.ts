@@ -1,4 +1,7 @@
 import { defineConfig } from 'vitest/config';
 import { testFiles } from '../../scripts/test-files.ts';
 
-export default defineConfig({ test: { name: 'testkit', ...testFiles('src') } });
+// Some of these tests start the real runtime and wait for what it does by itself.
+export default defineConfig({
+  test: { name: 'testkit', ...testFiles('src'), testTimeout: 90_000, hookTimeout: 60_000 },
+});

@@ -1,6 +1,6 @@
 import { fromBase64 } from '@pmail/core/hash.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
-import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import type { Deployment } from '@pmail/engine/directory/facts.ts';
 import { DEFAULT_WAITS, type Waits, waitsWith } from '@pmail/engine/settings.ts';
 import type { IdentityMailbox } from './objects/mailbox.ts';
@@ -15,6 +15,7 @@ export interface Env {
   Q_OUTBOUND: Queue<OutboundJob>;
   Q_INBOUND: Queue<InboundJob>;
   Q_DELIVERY: Queue<unknown>;
+  Q_WEBHOOKS: Queue<WebhookJob>;
   RL_API: RateLimit;
   RL_TENANT: RateLimit;
   RL_SEND: RateLimit;
@@ -29,6 +30,10 @@ export interface Env {
   PM_SES_SECRET_ACCESS_KEY?: string;
   PM_SMTP_RELAY?: string;
   PM_COMMIT?: string;
+  /** DNS-over-HTTPS resolvers, separated by commas; the next is asked when one fails. */
+  PM_RESOLVERS?: string;
+  /** Local runs only: `on` lets webhook endpoints on this machine through. */
+  PM_WEBHOOK_LOOPBACK?: string;
   /** Local runs only: waits of the send path as JSON, in ms. */
   PM_WAITS?: string;
   PM_MASTER_KEY?: string;
@@ -48,6 +53,8 @@ export interface Config {
   ses_region: string | null;
   deployment: Deployment;
   waits: Waits;
+  resolvers: string[];
+  webhook_loopback: boolean;
   provider_log_url: string | null;
   master_key: Uint8Array<ArrayBuffer>;
   key_pepper: Uint8Array<ArrayBuffer>;
@@ -57,6 +64,8 @@ export interface Config {
 
 /** The settings, or the names of those that are missing or wrong; their values are never shown. */
 export type ConfigResult = { ok: true; config: Config } | { ok: false; invalid: string[] };
+
+const DEFAULT_RESOLVERS = 'https://cloudflare-dns.com/dns-query,https://dns.google/dns-query';
 
 const cache = new WeakMap<Env, ConfigResult>();
 
@@ -107,6 +116,7 @@ function parseConfig(env: Env): ConfigResult {
       invalid.push('PM_WAITS');
     }
   }
+  if ((env.PM_WEBHOOK_LOOPBACK ?? 'off') !== 'off' && environment !== 'local') invalid.push('PM_WEBHOOK_LOOPBACK');
   const ses =
     env.PM_SES_REGION !== undefined &&
     env.PM_SES_ACCESS_KEY_ID !== undefined &&
@@ -123,6 +133,8 @@ function parseConfig(env: Env): ConfigResult {
       smtp_enabled: env.PM_SMTP_RELAY === 'on',
     },
     waits,
+    resolvers: (env.PM_RESOLVERS ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim()),
+    webhook_loopback: environment === 'local' && env.PM_WEBHOOK_LOOPBACK === 'on',
     provider_log_url: environment === 'local' ? (env.PM_PROVIDER_LOG_URL ?? null) : null,
     master_key: secret('PM_MASTER_KEY'),
     key_pepper: secret('PM_KEY_PEPPER'),

@@ -4,6 +4,7 @@ import type { Env } from './env.ts';
 import { handlers } from './http/handlers.ts';
 import { createApp } from './http/router.ts';
 
+export { WebhookRun } from './consumers/webhooks.ts';
 export { IdentityMailbox } from './objects/mailbox.ts';
 export { TenantQuota } from './objects/quota.ts';
 

@@ -13,8 +13,5 @@ declare global {
     interface Env extends WorkerEnv {
       TEST_MIGRATIONS: D1Migration[];
     }
-    interface GlobalProps {
-      mainModule: typeof import('../src/index.ts');
-    }
   }
 }

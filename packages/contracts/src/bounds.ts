@@ -11,6 +11,8 @@ export const BOUNDS = {
   link_ttl_hours_max: 168,
   cloudflare_zones_count_max: 50,
   webhook_text_bytes_max: 65_536,
+  webhook_description_chars_max: 200,
+  replay_event_ids_max: 100,
   events_days_max: 365,
   key_overlap_hours_default: 24,
   permissions_count_max: 64,

@@ -43,6 +43,7 @@ const TAGS: Record<string, string> = {
   Messages: 'Sending, reading and following up messages.',
   Threads: 'Conversations.',
   Events: 'What happened, in order.',
+  Webhooks: 'Being told of events as they happen.',
   Usage: 'Allowances and counters.',
   Platform: 'What the operator of the deployment does.',
 };

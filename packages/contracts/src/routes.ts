@@ -15,6 +15,7 @@ import { systemRoutes } from './routes/system.ts';
 import { tenantRoutes } from './routes/tenants.ts';
 import { threadRoutes } from './routes/threads.ts';
 import { usageRoutes } from './routes/usage.ts';
+import { webhookRoutes } from './routes/webhooks.ts';
 
 export type { Access, Method, RouteSpec, SuccessSpec } from './routes/spec.ts';
 
@@ -35,6 +36,7 @@ export const ROUTES = {
   ...usageRoutes,
   ...platformRoutes,
   ...recoveryRoutes,
+  ...webhookRoutes,
 } as const satisfies Record<string, RouteSpec>;
 
 export type RouteId = keyof typeof ROUTES;

@@ -105,14 +105,17 @@ export const LIMITS = {
   webhook_identity_ids_max: 100,
   webhook_timeout_ms: 15_000,
   webhook_read_bytes_max: 4_096,
+  /** Attempts at one endpoint at the same time. */
+  webhook_parallel_count_max: 8,
   webhook_wait_spread_ratio: 0.1,
   webhook_replay_events_max: 1_000,
   webhook_replay_age_ms_max: 30 * 86_400_000,
+  webhook_deliveries_kept_ms: 30 * 86_400_000,
   webhook_endpoints_cache_ms: 30_000,
-  /** A delivery that was taken up counts as lost when it has not been recorded by then. */
+  webhook_wait_ms_max: 24 * 3_600_000,
   webhook_lease_ms: 120_000,
-  /** An event that nobody has fanned out by then is fanned out by the sweep; after the second it is too old for it. */
-  fanout_after_ms: 60_000,
+  webhook_sweep_after_ms: 60_000,
+  /** An event older than this is no more fanned out by the sweep. */
   fanout_until_ms: 3_600_000,
   /** How far ahead a queue can be told to wait. */
   queue_delay_ms_max: 12 * 3_600_000,

@@ -18,6 +18,12 @@ export interface Waits {
   /** Wait before an unanswered report of a test provider is sent again. */
   followup_retry_ms: number;
   orphan_age_ms_min: number;
+  /** The longest wait between two attempts at a webhook. */
+  webhook_wait_ms_max: number;
+  /** A delivery that was taken up counts as lost when it has not been recorded by then; longer than an attempt takes. */
+  webhook_lease_ms: number;
+  /** A delivery this long past its time, or an event this old that nobody was told of, was lost by the queue. */
+  webhook_sweep_after_ms: number;
 }
 
 export const DEFAULT_WAITS: Waits = {
@@ -30,6 +36,9 @@ export const DEFAULT_WAITS: Waits = {
   quota_task_retry_ms: 30_000,
   followup_retry_ms: 5 * 60_000,
   orphan_age_ms_min: LIMITS.orphan_age_ms_min,
+  webhook_wait_ms_max: LIMITS.webhook_wait_ms_max,
+  webhook_lease_ms: LIMITS.webhook_lease_ms,
+  webhook_sweep_after_ms: LIMITS.webhook_sweep_after_ms,
 };
 
 /** Waits with some of them replaced; names that do not exist and values that are no positive number are refused. */

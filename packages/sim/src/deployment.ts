@@ -177,7 +177,7 @@ export class Deployment {
             ),
         },
         events: {
-          dispatch: (events) => indexEvents(db, events),
+          dispatch: async (events) => (await indexEvents(db, events, universe.now)).taken,
           lastSequence: (identity) => lastSequence(db, identity),
         },
         registry: workRegistry(db),

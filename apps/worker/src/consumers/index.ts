@@ -1,5 +1,5 @@
 import { cloudflareEvent } from '@pmail/core/delivery/cloudflare-event.ts';
-import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
@@ -8,6 +8,8 @@ import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import { newId } from '../ports/random.ts';
 import { runBatch } from './batch.ts';
+import { webhookWorld } from './webhook-world.ts';
+import { consumeWebhooks } from './webhooks.ts';
 import { consumerWorld } from './world.ts';
 
 /** Every queue of the deployment. A message of a shape this version does not know is acknowledged and counted. */
@@ -22,6 +24,8 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
       );
     case 'pm-delivery-events':
       return runBatch(batch, log, (body) => delivery(env, body));
+    case 'pm-webhooks':
+      return consumeWebhooks(batch as MessageBatch<WebhookJob>, webhookWorld(env, newId('req', Date.now())));
     default:
       log('error', 'unknown_queue', {});
       return batch.retryAll();

@@ -3,6 +3,9 @@ import { deleteExpiredRequests } from '@pmail/engine/directory/idempotency.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
 import { deleteSpentSigningKeys } from '@pmail/engine/directory/signing-keys.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
+import { sweepWebhooks } from '@pmail/engine/webhooks/fan-out.ts';
+import { deleteOldDeliveries } from '@pmail/engine/webhooks/replay.ts';
+import { webhookWorld } from '../consumers/webhook-world.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import { mailboxStub } from '../objects/remote.ts';
@@ -19,12 +22,15 @@ const EXPIRED_PER_RUN = 1_000;
 export async function runCron(cron: string, env: Env): Promise<void> {
   if (cron === '* * * * *') {
     await mintObjects(env);
-    return pokeMailboxes(env);
+    await pokeMailboxes(env);
+    await sweepWebhooks(webhookWorld(env, newId('req', Date.now())));
+    return;
   }
   if (cron === '*/15 * * * *') {
     await rollUpUsage(env);
     const now = Date.now();
     await deleteExpiredRequests(d1(env.DB), now, EXPIRED_PER_RUN);
+    await deleteOldDeliveries(d1(env.DB), now - LIMITS.webhook_deliveries_kept_ms, EXPIRED_PER_RUN);
     // An isolate may remember a key for a while after its time.
     await deleteSpentSigningKeys(d1(env.DB), now - 2 * LIMITS.keyring_cache_ms);
     return;

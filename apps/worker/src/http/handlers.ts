@@ -13,6 +13,8 @@ import { systemHandlers } from './routes/system.ts';
 import { tenantHandlers } from './routes/tenants.ts';
 import { threadHandlers } from './routes/threads.ts';
 import { usageHandlers } from './routes/usage.ts';
+import { webhookDeliveryHandlers } from './routes/webhook-deliveries.ts';
+import { webhookHandlers } from './routes/webhooks.ts';
 
 /** One handler for each route of the contract; a missing one does not compile. */
 export const handlers: Handlers<RequestContext> = {
@@ -27,6 +29,8 @@ export const handlers: Handlers<RequestContext> = {
   ...threadHandlers,
   ...eventHandlers,
   ...usageHandlers,
+  ...webhookHandlers,
+  ...webhookDeliveryHandlers,
   ...platformHandlers,
   ...recoveryHandlers,
 };

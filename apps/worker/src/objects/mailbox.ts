@@ -3,7 +3,7 @@ import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
-import { indexEvents, lastSequence } from '@pmail/engine/directory/events.ts';
+import { lastSequence } from '@pmail/engine/directory/events.ts';
 import { workRegistry } from '@pmail/engine/directory/work.ts';
 import type { EventAnswer } from '@pmail/engine/mailbox/apply-event.ts';
 import type { AttemptRow } from '@pmail/engine/mailbox/attempts.ts';
@@ -26,6 +26,7 @@ import { parseInbound } from '../consumers/parse.ts';
 import { config, type Env } from '../env.ts';
 import { createLog, errorPlace } from '../log.ts';
 import { r2 } from '../ports/blobs.ts';
+import { tellEvents } from '../ports/events.ts';
 import { producer } from '../ports/queue.ts';
 import { newId, random } from '../ports/random.ts';
 import { d1, objectSql } from '../ports/sql.ts';
@@ -64,7 +65,7 @@ export class IdentityMailbox extends DurableObject<Env> {
         apply: async (task) => (await this.#quota()).apply(this.#quotaCall(), task),
       },
       events: {
-        dispatch: (events) => indexEvents(db, events),
+        dispatch: (events) => tellEvents(db, env.Q_WEBHOOKS, events),
         lastSequence: (identity) => lastSequence(db, identity),
       },
       registry: workRegistry(db),

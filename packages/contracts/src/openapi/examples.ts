@@ -4,6 +4,7 @@ import type { ROUTES, RouteAnswer, RouteId } from '../routes.ts';
 import { exampleId } from '../schemas/common.ts';
 import { LEDGER_REBUILD } from '../schemas/ledger-rebuild.ts';
 import { ACCEPTED, ADDRESS, BILLING, IDENTITY, KEY, MESSAGE, TENANT, THREAD } from './example-resources.ts';
+import { WEBHOOK, WEBHOOK_DELIVERY } from './example-webhooks.ts';
 
 type BodyExample<K extends RouteId> = (typeof ROUTES)[K]['body'] extends infer B extends z.ZodType ? z.input<B> : never;
 
@@ -104,6 +105,32 @@ const TYPED = {
     answers: { 200: { ...IDENTITY, status: 'paused', pause_reason: 'manual' } },
   },
   'identities.addresses.list': { answers: { 200: { data: [ADDRESS], next_cursor: null } } },
+  'webhooks.createOfTenant': {
+    body: {
+      url: 'https://hooks.acme.com/pmail',
+      events: ['message.received', 'message.bounced'],
+      identity_ids: [IDENTITY.id],
+      description: 'booking agent',
+    },
+    answers: { 201: { ...WEBHOOK, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw-example' } },
+  },
+  'webhooks.create': { body: { url: 'https://hooks.acme.com/all', events: ['*'] } },
+  'webhooks.list': { answers: { 200: { data: [WEBHOOK], next_cursor: null } } },
+  'webhooks.listOfTenant': { answers: { 200: { data: [WEBHOOK], next_cursor: null } } },
+  'webhooks.get': { answers: { 200: WEBHOOK } },
+  'webhooks.update': {
+    body: { url: 'https://hooks.acme.com/v2' },
+    answers: {
+      200: { ...WEBHOOK, url: 'https://hooks.acme.com/v2', enabled: false, disabled_reason: 'url_changed' },
+    },
+  },
+  'webhooks.rotateSecret': {
+    body: { overlap_hours: 24 },
+    answers: { 200: { ...WEBHOOK, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw-example' } },
+  },
+  'webhooks.test': { answers: { 200: WEBHOOK_DELIVERY } },
+  'webhooks.deliveries.list': { answers: { 200: { data: [WEBHOOK_DELIVERY], next_cursor: null } } },
+  'webhooks.replay': { body: { event_ids: [WEBHOOK_DELIVERY.event_id] }, answers: { 202: { queued: 1 } } },
   'messages.send': {
     body: {
       to: [{ address: 'sam@example.net', name: 'Sam Field' }],

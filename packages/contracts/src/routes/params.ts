@@ -26,6 +26,7 @@ const SPECS = {
   thread_id: idParam('thr', 'thread_not_found'),
   event_id: idParam('evt', 'event_not_found'),
   key_id: idParam('key', 'key_not_found'),
+  webhook_id: idParam('whk', 'webhook_not_found'),
   purpose: {
     schema: z.string().meta(
       replaceDoc({

@@ -1,5 +1,5 @@
 import type { DeliveryEvent } from '../delivery/events.ts';
-import type { IdentityId, MessageId, TenantId } from '../ids.ts';
+import type { EventId, Id, IdentityId, MessageId, TenantId } from '../ids.ts';
 
 /** What the queues carry: pointers made of ids, never content. `v` is the version of the shape. */
 
@@ -43,3 +43,20 @@ export interface InboundJob {
   /** The message of a test tenant that this is a copy of, when it never left the deployment. */
   loopback: { tenant_id: TenantId; identity_id: IdentityId; message_id: MessageId } | null;
 }
+
+/** An event of the index waits to be told to those who subscribed to it. */
+export interface FanoutJob {
+  v: 1;
+  kind: 'fanout';
+  event_id: EventId;
+}
+
+/** A webhook delivery is due. What is due, and for whom, stands in the directory. */
+export interface DeliverJob {
+  v: 1;
+  kind: 'deliver';
+  endpoint_id: Id<'whk'>;
+  event_id: EventId;
+}
+
+export type WebhookJob = FanoutJob | DeliverJob;

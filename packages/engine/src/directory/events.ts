@@ -14,28 +14,31 @@ export interface EventIndexRow {
   owner_id: string;
   payload_json: string | null;
   occurred_at: number;
+  /** When its subscribers were found; null while that is to be done. */
+  fanned_out_at: number | null;
 }
 
 /**
  * Adds the events of one mailbox; those that stand there already stay as they are. A mailbox counts its events upwards
  * for ever, so other events at the numbers of the batch or above mean that its storage was put back to an earlier time:
- * then nothing is added.
- *
- * @returns the highest number of the others, or null when the batch was added
+ * then nothing is added. Where nobody listens, an event counts as told at once.
  */
-export async function indexEvents(db: Db, events: OutboxEvent[]): Promise<number | null> {
+export async function indexEvents(db: Db, events: OutboxEvent[], now: number): Promise<Indexed> {
   const [first] = events;
-  if (first === undefined) return null;
+  if (first === undefined) return { taken: null, listened: false };
+  const listener = 'SELECT 1 FROM webhook_endpoints WHERE enabled = 1 AND (tenant_id IS NULL OR tenant_id = ?5)';
   const ids = JSON.stringify(events.map(({ id }) => id));
   const others = `FROM event_index WHERE owner_id = ?1 AND sequence >= ?2
     AND id NOT IN (SELECT value FROM json_each(?3))`;
-  const [rows = []] = await db.batch([
+  const [rows = [], listening = []] = await db.batch([
     statement(`SELECT MAX(sequence) AS last ${others}`, first.identity_id, first.sequence, ids),
+    statement(listener.replace('?5', '?1'), first.tenant_id),
     ...events.map((event) =>
       statement(
         `INSERT OR IGNORE INTO event_index
-           (id, tenant_id, identity_id, type, sequence, owner_kind, owner_id, occurred_at)
-         SELECT ?4, ?5, ?1, ?6, ?7, 'mailbox', ?1, ?8 WHERE NOT EXISTS (SELECT 1 ${others})`,
+           (id, tenant_id, identity_id, type, sequence, owner_kind, owner_id, occurred_at, fanned_out_at)
+         SELECT ?4, ?5, ?1, ?6, ?7, 'mailbox', ?1, ?8, CASE WHEN EXISTS (${listener}) THEN NULL ELSE ?9 END
+         WHERE NOT EXISTS (SELECT 1 ${others})`,
         first.identity_id,
         first.sequence,
         ids,
@@ -44,10 +47,18 @@ export async function indexEvents(db: Db, events: OutboxEvent[]): Promise<number
         event.type,
         event.sequence,
         event.occurred_at,
+        now,
       ),
     ),
   ]);
-  return (rows[0]?.['last'] as number | null | undefined) ?? null;
+  return { taken: (rows[0]?.['last'] as number | null | undefined) ?? null, listened: listening.length > 0 };
+}
+
+export interface Indexed {
+  /** The highest number of the others, or null when the batch was added. */
+  taken: number | null;
+  /** Whether any endpoint may want to hear of them. */
+  listened: boolean;
 }
 
 /** The highest number among a mailbox's events, as the first row's `last`. */

@@ -1,0 +1,59 @@
+import { grants } from '@pmail/contracts/permissions.ts';
+import { type IdentityId, parseId, type TenantId } from '@pmail/core/ids.ts';
+import { invalidRequest, ok, type Refusal, type Result, refuse } from '@pmail/core/result.ts';
+import { endpointUrlFault } from '@pmail/core/webhooks/url.ts';
+import { queryAll } from '@pmail/engine/sql.ts';
+import { reachFault } from '@pmail/engine/webhooks/deliver.ts';
+import type { EndpointRow } from '@pmail/engine/webhooks/endpoints.ts';
+import { endpointRules, webhookWorld } from '../../consumers/webhook-world.ts';
+import type { RequestContext } from '../context.ts';
+
+/** What must be true of an endpoint before it is stored: its URL, the identities it names, what its types reveal. */
+
+/** Form first, then every address of the host as it is now. */
+export async function checkUrl(context: RequestContext, url: string): Promise<Refusal | null> {
+  const fault = endpointUrlFault(url, endpointRules(context.env));
+  if (fault !== null) return invalidRequest({ path: 'url', message: fault });
+  switch (await reachFault(webhookWorld(context.env, context.requestId), url)) {
+    case null:
+      return null;
+    case 'dns':
+      return invalidRequest({ path: 'url', message: 'has a host whose address was not found' });
+    default:
+      return invalidRequest({ path: 'url', message: 'has a host with an address that must not be reached' });
+  }
+}
+
+/** Who subscribes to mail reads it, so the key must be allowed to. */
+export function checkTypes({ key }: RequestContext, types: readonly string[]): Refusal | null {
+  const all = types.includes('*');
+  if ((all || types.some((type) => type.startsWith('message.'))) && !grants(key.permissions, 'messages:read')) {
+    return refuse('permission_denied', { required: 'messages:read' });
+  }
+  if ((all || types.includes('message.quarantined')) && !grants(key.permissions, 'quarantine:review')) {
+    return refuse('permission_denied', { required: 'quarantine:review' });
+  }
+  return null;
+}
+
+/** The identities an endpoint may name: those of its tenant; for the platform's any but one that does not exist. */
+export async function checkIdentities(
+  { db }: RequestContext,
+  tenant: TenantId | null,
+  given: readonly string[],
+): Promise<Result<IdentityId[]>> {
+  const ids = [...new Set(given)].map((text) => parseId('idn', text));
+  if (!ids.every((id) => id !== undefined)) return refuse('identity_not_found');
+  const rows = await queryAll<{ id: IdentityId }>(
+    db,
+    `SELECT id FROM identities WHERE id IN (SELECT value FROM json_each(?1)) AND status IN ('active', 'paused')
+       AND (?2 IS NULL OR (tenant_id = ?2 AND is_system = 0))`,
+    JSON.stringify(ids),
+    tenant,
+  );
+  return rows.length === ids.length ? ok(ids) : refuse('identity_not_found');
+}
+
+export function typesOf(row: EndpointRow): string[] {
+  return JSON.parse(row.event_types_json) as string[];
+}

@@ -1,0 +1,56 @@
+import { LIMITS } from '@pmail/core/limits.ts';
+import { decode, encode, type Packet, RECURSION_DESIRED } from 'dns-packet';
+
+/** Addresses of a host over DNS-over-HTTPS (RFC 8484). */
+
+/** No resolver could tell, which is not the same as a name without addresses. */
+export class ResolverFault extends Error {
+  override name = 'ResolverFault';
+}
+
+/**
+ * Every IPv4 and IPv6 address of a host; none when the name does not exist or has none. Aliases are followed by the
+ * resolver. The next resolver is asked when one fails or cannot tell.
+ */
+export async function resolveHost(resolvers: readonly string[], host: string): Promise<string[]> {
+  let fault: unknown;
+  for (const resolver of resolvers) {
+    try {
+      const signal = AbortSignal.timeout(LIMITS.resolver_deadline_ms);
+      const answers = await Promise.all([ask(resolver, host, 'A', signal), ask(resolver, host, 'AAAA', signal)]);
+      return answers.flat();
+    } catch (error) {
+      fault = error;
+    }
+  }
+  throw new ResolverFault('no resolver answered', { cause: fault });
+}
+
+const NXDOMAIN = 'NXDOMAIN';
+const MEDIA_TYPE = 'application/dns-message';
+/** More than this is no answer about one name. */
+const ANSWER_BYTES_MAX = 65_535;
+
+async function ask(resolver: string, host: string, type: 'A' | 'AAAA', signal: AbortSignal): Promise<string[]> {
+  const query = encode({ type: 'query', id: 0, flags: RECURSION_DESIRED, questions: [{ type, name: host }] });
+  const response = await fetch(resolver, {
+    method: 'POST',
+    headers: { 'content-type': MEDIA_TYPE, accept: MEDIA_TYPE },
+    body: new Uint8Array(query),
+    redirect: 'manual',
+    signal,
+  });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    throw new ResolverFault(`the resolver answered ${response.status}`);
+  }
+  const bytes = new Uint8Array(await response.arrayBuffer());
+  if (bytes.length > ANSWER_BYTES_MAX) throw new ResolverFault('the answer is too large');
+  return addressesIn(decode(Buffer.from(bytes)), type);
+}
+
+function addressesIn(packet: Packet, type: 'A' | 'AAAA'): string[] {
+  if (packet.rcode === NXDOMAIN) return [];
+  if (packet.rcode !== 'NOERROR') throw new ResolverFault(`the resolver answered ${packet.rcode ?? 'nothing'}`);
+  return (packet.answers ?? []).flatMap((answer) => (answer.type === type ? [answer.data] : []));
+}
