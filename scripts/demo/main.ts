@@ -10,6 +10,7 @@ import { conflict, newSend, post, readMessage, type Send, waitForRest } from '..
 import { judge } from '../load/verdict.ts';
 import { converse } from './conversation.ts';
 import { eventsSince, heading, printRecipients, printTimelines } from './report.ts';
+import { printDeliveries, type Subscriber, subscribe } from './subscriber.ts';
 
 /**
  * The main job end to end on the local runtime: real sends with keys, repeats, a conflict, a SIGKILL with sends in
@@ -27,11 +28,17 @@ async function main(): Promise<number> {
   const runtime = await Runtime.start({
     state: join(ROOT, '.state', 'demo'),
     cron_ms: 2_000,
-    vars: { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url },
+    vars: {
+      PM_WAITS: JSON.stringify(SHORT_WAITS),
+      PM_PROVIDER_LOG_URL: provider.url,
+      PM_WEBHOOK_LOOPBACK: 'on',
+    },
   });
   console.log(`listening on ${runtime.url}, state in .state/demo`);
+  let subscriber: Subscriber | undefined;
   try {
     const place = await prepare(runtime);
+    subscriber = await subscribe(place, run);
     console.log(`${place.sender.address} writes, ${place.desk.address} receives`);
     const sends = await sendExamples(place, run);
     await waitForRest(place, sends, REST_LIMIT_MS);
@@ -56,10 +63,13 @@ async function main(): Promise<number> {
     );
     heading('recipients');
     printRecipients([...sends, ...talk.sends], messages);
-    return await verdict(place, all, messages, provider, started, talk.faults);
+    heading('webhooks received and verified');
+    const told = await printDeliveries(subscriber, place, await eventsSince(place, subscriber.since));
+    return await verdict(place, all, messages, provider, started, [...talk.faults, ...told]);
   } finally {
     await runtime.stop();
     await provider.stop();
+    await subscriber?.receiver.stop();
   }
 }
 

@@ -15,6 +15,9 @@ export const SHORT_WAITS = {
   quota_task_retry_ms: 1_000,
   followup_retry_ms: 2_000,
   hold_ttl_ms: 20_000,
+  webhook_wait_ms_max: 1_000,
+  webhook_lease_ms: 16_000,
+  webhook_sweep_after_ms: 2_000,
 };
 
 /** Who takes part: a test tenant with three identities. */
@@ -54,7 +57,8 @@ export async function prepare(runtime: Runtime): Promise<Place> {
         'messages:read',
         'messages:write',
         'identities:read',
-        'webhooks:read',
+        'webhooks:manage',
+        'quarantine:review',
         'attachments:read',
       ],
     },
