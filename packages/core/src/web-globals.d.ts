@@ -29,13 +29,19 @@ interface CryptoKey {
 interface SubtleCrypto {
   digest(algorithm: string, data: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer>;
   importKey(
-    format: 'raw',
+    format: 'raw' | 'spki',
     data: Uint8Array<ArrayBuffer>,
     algorithm: { name: string; hash?: string },
     extractable: boolean,
     usages: string[],
   ): Promise<CryptoKey>;
   sign(algorithm: string, key: CryptoKey, data: Uint8Array<ArrayBuffer>): Promise<ArrayBuffer>;
+  verify(
+    algorithm: string,
+    key: CryptoKey,
+    signature: Uint8Array<ArrayBuffer>,
+    data: Uint8Array<ArrayBuffer>,
+  ): Promise<boolean>;
   encrypt(
     algorithm: { name: string; iv: Uint8Array<ArrayBuffer>; additionalData?: Uint8Array<ArrayBuffer> },
     key: CryptoKey,
