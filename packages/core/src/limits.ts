@@ -93,6 +93,22 @@ export const LIMITS = {
   rebuild_listed_count: 500,
   rebuild_restored_count: 20,
 
+  // A relay (RFC 5321 section 4.5.3)
+  smtp_connect_ms_max: 10_000,
+  smtp_command_ms_max: 30_000,
+  smtp_final_reply_ms_max: 60_000,
+  /** Less than a claim lives, so that the result of the longest exchange still finds its claim. */
+  smtp_exchange_ms_max: 4 * 60_000,
+  /** What is left to say once the result is known. */
+  smtp_farewell_ms_max: 1_000,
+  smtp_reply_line_bytes_max: 4_096,
+  smtp_reply_lines_max: 128,
+  smtp_command_line_bytes_max: 512,
+  smtp_body_chunk_bytes: 64 * 1024,
+  smtp_credential_bytes_max: 512,
+  /** Connections to relays at the same time, of the six that an invocation has. */
+  smtp_connections_max: 4,
+
   // Quota
   outcomes_kept_max: 1_000,
   complaint_window_count: 1_000,
