@@ -40,7 +40,7 @@ describe('a reply', () => {
     ['umlauts', '550 5.1.1 unbekannter Empfänger\r\n', '550', '5.1.1', 'unbekannter Empfänger'],
   ])('with %s', (_what, text, code, enhanced, said) => {
     expect(reply(text)).toMatchObject({ code, enhanced, text: said });
-    expect(reply(...text)).toEqual(reply(text));
+    expect(reply(...Array.from(text))).toEqual(reply(text));
   });
 
   test('that is not UTF-8 is read as Latin-1, not lost', () => {
