@@ -75,6 +75,11 @@ export function ulidOf(id: string): string {
   return id.slice(id.indexOf('_') + 1).toLowerCase();
 }
 
+/** The id of a kind whose ULID a text is, in either case; undefined when it is none. The inverse of `ulidOf`. */
+export function asId<P extends IdPrefix>(prefix: P, ulid: string): Id<P> | undefined {
+  return parseId(prefix, `${prefix}_${ulid.toUpperCase()}`);
+}
+
 /** Unix ms encoded in an id's ULID; the id must be well formed. */
 export function idTime(id: string): number {
   let time = 0;

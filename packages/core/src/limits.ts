@@ -109,6 +109,25 @@ export const LIMITS = {
   /** Connections to relays at the same time, of the six that an invocation has. */
   smtp_connections_max: 4,
 
+  // Providers
+  /** Cloudflare counts To, Cc and Bcc together, the hidden copy for us included. */
+  cloudflare_recipients_count_max: 50,
+  cloudflare_message_bytes_max: 5_242_880,
+  /** How often a message is handed over again under one claim without those whom the provider suppresses. */
+  suppression_rounds_max: 3,
+  /** A question to a provider beside a send. */
+  provider_question_ms_max: 5_000,
+  provider_questions_ms_max: 20_000,
+  provider_answer_bytes_max: 64 * 1024,
+  /** How long after a transport took a message its Message-ID can still be learned. */
+  learn_id_ms_max: 15 * 60_000,
+  sns_body_bytes_max: 512 * 1024,
+  /** How far the time of a notification may be from ours. */
+  sns_age_ms_max: 3_600_000,
+  sns_certificate_bytes_max: 16 * 1024,
+  sns_certificate_cache_ms: 24 * 3_600_000,
+  sns_certificates_kept_max: 8,
+
   // Quota
   outcomes_kept_max: 1_000,
   complaint_window_count: 1_000,

@@ -83,8 +83,22 @@ export type TransportResult =
   | { kind: 'retry_later'; class: RetryClass; code: string; detail: string; refused: RecipientRefusal[] }
   | { kind: 'unknown'; reason: UncertainReason; detail: string };
 
+/** A recipient to whom the provider delivers nothing, by its own list. */
+export interface ProviderSuppression {
+  address: Address;
+  /** As the provider says it, for people. */
+  reason: string;
+  /** Unix ms, null when it does not end by itself. */
+  expires_at: number | null;
+}
+
 export interface MailTransport {
   readonly provider: Provider;
+  /**
+   * After an answer `suppressed`: which recipients of that call it was for, as far as the provider tells. Empty when it
+   * cannot be told. Only of providers that give that answer.
+   */
+  findSuppressed?(message: OutgoingMessage): Promise<ProviderSuppression[]>;
   /** Never throws for anything the provider does; a throw means that the caller cannot know, so it counts as unknown. */
   send(message: OutgoingMessage, deadlineMs: number): Promise<TransportResult>;
 }
