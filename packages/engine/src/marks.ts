@@ -21,6 +21,7 @@ export const MARKS = [
   'consume.claimed',
   'consume.message_read',
   'consume.transport_done',
+  'consume.suppressed_synced',
   'consume.recorded',
   'consume.requeued',
   // Claim and outcome, in the mailbox
@@ -29,6 +30,8 @@ export const MARKS = [
   'claim.expired',
   'outcome.in_transaction',
   'outcome.committed',
+  'round.in_transaction',
+  'round.committed',
   // Quota bookkeeping owed by the mailbox
   'quota_task.before_call',
   'quota_task.after_call',

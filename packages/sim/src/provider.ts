@@ -2,7 +2,13 @@ import { judgeBounce, judgeOther } from '@pmail/core/delivery/bounce-class.ts';
 import type { DeliveryEvent, DeliveryKind } from '@pmail/core/delivery/events.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
-import type { MailTransport, OutgoingMessage, Provider, TransportResult } from '@pmail/core/transport/types.ts';
+import type {
+  MailTransport,
+  OutgoingMessage,
+  Provider,
+  ProviderSuppression,
+  TransportResult,
+} from '@pmail/core/transport/types.ts';
 import type { Process } from './process.ts';
 import type { Universe } from './universe.ts';
 
@@ -15,6 +21,7 @@ export const CALL_OUTCOMES = [
   'rate_limit',
   'quota',
   'partial',
+  'suppress',
 ] as const;
 export type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
@@ -73,7 +80,12 @@ export class ProviderDouble {
   }
 
   transport(process: Process, provider: Provider): MailTransport {
-    return { provider, send: (message, deadlineMs) => this.#send(process, provider, message, deadlineMs) };
+    return {
+      provider,
+      send: (message, deadlineMs) => this.#send(process, provider, message, deadlineMs),
+      findSuppressed: (message) =>
+        this.#universe.call(process, 'call', `suppressions ${message.message_id}`, () => suppressedOf(message)),
+    };
   }
 
   async #send(
@@ -134,6 +146,9 @@ export class ProviderDouble {
           detail: 'no',
           refused: [],
         };
+      case 'suppress':
+        record.refused = recipients;
+        return { kind: 'suppressed', code: 'E_RECIPIENT_SUPPRESSED', detail: 'suppressed' };
       case 'rate_limit':
       case 'quota':
         record.refused = recipients;
@@ -196,6 +211,11 @@ export class ProviderDouble {
   repeatReports(): void {
     for (const event of this.reported) this.#emit(event);
   }
+}
+
+/** Each call that is refused so is refused because of its first recipient. */
+function suppressedOf({ to, cc, bcc }: OutgoingMessage): ProviderSuppression[] {
+  return [...to, ...cc, ...bcc].slice(0, 1).map((address) => ({ address, reason: 'manual', expires_at: null }));
 }
 
 function reportEvent(

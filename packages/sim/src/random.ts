@@ -45,7 +45,8 @@ function providerPlan(universe: Universe): ProviderPlan {
       const partial = message.from.address.endsWith('@relay.example');
       return universe.random() < 0.5
         ? 'accept'
-        : universe.pick(CALL_OUTCOMES.filter((name) => partial || name !== 'partial'));
+        : // A relay takes some of them; Cloudflare takes all or none, and tells whom it was for.
+          universe.pick(CALL_OUTCOMES.filter((name) => name !== (partial ? 'suppress' : 'partial')));
     },
     reports: (recipient) => {
       let plan = plans.get(recipient);

@@ -1,4 +1,5 @@
 import { addressHint } from '@pmail/core/address/address.ts';
+import { readJournal } from '@pmail/core/cloudflare/message-id.ts';
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { derivedId, type MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
@@ -17,6 +18,8 @@ type Found = Exclude<EventAnswer, { kind: 'not_found' }>;
  */
 export async function consumeEvent(world: ConsumerWorld, event: DeliveryEvent): Promise<Disposition> {
   world.mark('event.start');
+  // The hidden copy that came to us is no recipient of ours.
+  if (readJournal(event.recipient) !== undefined) return ACK;
   const route = await routeSender(world.db, event.sender);
   if (route === undefined) {
     world.count('delivery_unroutable_total');
@@ -57,6 +60,7 @@ export async function suppressAddress(
   address: string,
   reason: NonNullable<Found['suppress']>,
   messageId: MessageId,
+  expiresAt: number | null = null,
 ): Promise<void> {
   const hash = await world.hashAddress(address);
   const row = await suppress(world.db, {
@@ -67,6 +71,7 @@ export async function suppressAddress(
     source_message_id: messageId,
     note: null,
     created_at: world.now(),
+    expires_at: expiresAt,
   });
   if (row.source_message_id !== messageId) return;
   const entropy = await world.hmac(`suppression:${route.tenant_id}${hash}${row.created_at}`);

@@ -1,11 +1,14 @@
-import { sha256Hex } from '@pmail/core/hash.ts';
 import { derivedId, idTime } from '@pmail/core/ids.ts';
-import { LIMITS } from '@pmail/core/limits.ts';
 import type { SendJob } from '@pmail/core/queue/jobs.ts';
-import type { OutgoingMessage, TransportResult } from '@pmail/core/transport/types.ts';
+import { mintThreadToken } from '@pmail/core/threading/token.ts';
+import type { TransportResult } from '@pmail/core/transport/types.ts';
 import { auditStatement } from '../directory/audit.ts';
 import { readScope, type SendScope } from '../directory/facts.ts';
-import type { BeginAnswer, BeginRequest, ClaimedSend } from '../mailbox/begin-transport.ts';
+import type { Route } from '../directory/routing.ts';
+import type { BeginAnswer, BeginRequest } from '../mailbox/begin-transport.ts';
+import type { ClaimedSend } from '../mailbox/claimed-send.ts';
+import { handOver, type Sender } from './hand-over.ts';
+import { type AfterRefusal, afterRefusal } from './next-call.ts';
 import { ACK, type ConsumerWorld, type Disposition, type MailboxRemote } from './world.ts';
 
 /**
@@ -20,10 +23,11 @@ export async function consumeSend(world: ConsumerWorld, job: SendJob): Promise<D
     world.count('outbound_identity_gone_total');
     return ACK;
   }
-  const mailbox = world.mailbox({ ...job, mailbox_do_id: scope.mailbox_do_id });
+  const route: Route = { ...job, mailbox_do_id: scope.mailbox_do_id };
+  const mailbox = world.mailbox(route);
   const stopped = whyStopped(scope);
   if (stopped !== null) return stop(world, job, mailbox, stopped);
-  const answer = await claim(world, mailbox, {
+  const answer = await begin(world, mailbox, job, {
     message_id: job.message_id,
     claim_token: world.newToken(),
     facts: {
@@ -40,10 +44,16 @@ export async function consumeSend(world: ConsumerWorld, job: SendJob): Promise<D
     case 'uncertain':
     case 'ended':
       return ACK;
+    case 'needs_thread_token':
+      throw new Error('asked for a thread token that it has');
     case 'deferred':
       return requeue(world, job, answer.delay_ms);
     case 'claimed':
-      return transport(world, job, mailbox, answer.send);
+      return transport(
+        world,
+        { job, route, mailbox, sender: { ...job, platform_domain: scope.platform_domain } },
+        answer.send,
+      );
   }
 }
 
@@ -75,6 +85,21 @@ async function stop(world: ConsumerWorld, job: SendJob, mailbox: MailboxRemote, 
   return ACK;
 }
 
+/** Claims the call. Only a message that has to leave as the platform address needs a second question, with a token. */
+async function begin(
+  world: ConsumerWorld,
+  mailbox: MailboxRemote,
+  job: SendJob,
+  request: BeginRequest,
+): Promise<BeginAnswer> {
+  const answer = await claim(world, mailbox, request);
+  if (answer.kind !== 'needs_thread_token') return answer;
+  const { thread_seq } = answer;
+  const key = await world.threadKey();
+  const token = key === null ? null : await mintThreadToken(key, job.identity_id, thread_seq);
+  return claim(world, mailbox, { ...request, thread_token: { thread_seq, token } });
+}
+
 /**
  * The claim's answer can be lost on the way. This run has not dialed, so it may ask once more with its own token; after
  * that the claim is left to go stale, because nobody can tell any more.
@@ -88,18 +113,44 @@ async function claim(world: ConsumerWorld, mailbox: MailboxRemote, request: Begi
   }
 }
 
-async function transport(
-  world: ConsumerWorld,
-  job: SendJob,
-  mailbox: MailboxRemote,
-  send: ClaimedSend,
-): Promise<Disposition> {
-  world.mark('consume.claimed');
-  const result = await attempt(world, send);
-  world.mark('consume.transport_done');
-  const answer = await report(world, mailbox, send, result);
-  world.mark('consume.recorded');
-  return answer === null ? ACK : requeue(world, job, answer);
+/** One run's claim, and whose message it is for. */
+interface Claimed {
+  job: SendJob;
+  route: Route;
+  mailbox: MailboxRemote;
+  sender: Sender;
+}
+
+/**
+ * Makes the claimed call and reports it. A refusal because of some recipients is followed, under the same claim, by a call
+ * for the others that the mailbox claims in the moment in which it records the refusal.
+ */
+async function transport(world: ConsumerWorld, claimed: Claimed, first: ClaimedSend): Promise<Disposition> {
+  const { job, route, mailbox, sender } = claimed;
+  let send = first;
+  for (;;) {
+    world.mark('consume.claimed');
+    const { result, call } = await handOver(world, send, sender);
+    world.mark('consume.transport_done');
+    const next: AfterRefusal =
+      result.kind === 'suppressed'
+        ? await afterRefusal(world, route, mailbox, send, result, call)
+        : { kind: 'record', result };
+    switch (next.kind) {
+      case 'again':
+        send = next.send;
+        break;
+      case 'ended':
+        return ACK;
+      case 'deferred':
+        return requeue(world, job, next.delay_ms);
+      case 'record': {
+        const delay = await report(world, mailbox, send, next.result);
+        world.mark('consume.recorded');
+        return delay === null ? ACK : requeue(world, job, delay);
+      }
+    }
+  }
 }
 
 /** The result is all that is known about the call, so losing it is worth a second try; recording it twice is harmless. */
@@ -116,52 +167,6 @@ async function report(
     world.log('warn', 'outcome_answer_lost', { message_id: send.message_id, error: name(error) });
     return (await mailbox.recordOutcome(request)).delay_ms;
   }
-}
-
-/** Reads the stored message and hands it over. Whatever goes wrong before the call is certain not to have sent. */
-async function attempt(world: ConsumerWorld, send: ClaimedSend): Promise<TransportResult> {
-  const transportFor = world.transports[send.provider];
-  if (transportFor === undefined) return notSent('transport_not_configured', `no ${send.provider} transport here`);
-  let mime: Uint8Array | null;
-  try {
-    mime = await world.blobs.get(send.r2_key);
-  } catch (error) {
-    return notSent('stored_message_unreadable', name(error));
-  }
-  if (mime === null) return notSent('stored_message_missing', 'the stored message is not there');
-  if ((await sha256Hex(new Uint8Array(mime))) !== send.mime_sha256) {
-    return notSent('stored_message_different', 'the stored message is not the one that was accepted');
-  }
-  world.mark('consume.message_read');
-  try {
-    return await transportFor.send(outgoing(send, mime), LIMITS.transport_deadline_ms);
-  } catch (error) {
-    // A transport that throws has lost track of its own call.
-    world.log('error', 'transport_threw', { message_id: send.message_id, provider: send.provider, error: name(error) });
-    return { kind: 'unknown', reason: 'transport_connection_lost', detail: name(error) };
-  }
-}
-
-function notSent(code: string, detail: string): TransportResult {
-  return { kind: 'retry_later', class: 'paused', code, detail, refused: [] };
-}
-
-function outgoing(send: ClaimedSend, mime: Uint8Array): OutgoingMessage {
-  return {
-    message_id: send.message_id,
-    from: send.from,
-    reply_to: send.reply_to,
-    to: send.to,
-    cc: send.cc,
-    bcc: send.bcc,
-    subject: send.subject,
-    text: null,
-    html: null,
-    headers: [],
-    attachments: [],
-    mime,
-    journal_bcc: null,
-  };
 }
 
 /** A new pointer, so that the queue's own count of deliveries begins again; the old one is done. */

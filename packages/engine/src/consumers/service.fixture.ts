@@ -6,18 +6,25 @@ import type { MessageId } from '@pmail/core/ids.ts';
 import type { SendBody } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import type { SendJob } from '@pmail/core/queue/jobs.ts';
-import type { MailTransport, OutgoingMessage, Provider, TransportResult } from '@pmail/core/transport/types.ts';
+import type { ThreadKey } from '@pmail/core/threading/token.ts';
+import type {
+  MailTransport,
+  OutgoingMessage,
+  Provider,
+  ProviderSuppression,
+  TransportResult,
+} from '@pmail/core/transport/types.ts';
 import { Knob } from '@pmail/testkit/doubles.ts';
 import { auditEntry, directory, identityRow, newIdentity, tenantRow } from '../directory/directory.fixture.ts';
 import { type Deployment, factsStatements, parseFacts } from '../directory/facts.ts';
 import { type IdentityRow, insertIdentity } from '../directory/identities.ts';
 import { insertTenant, type TenantRow } from '../directory/tenants.ts';
-import { Crash, JO, MailboxRig } from '../mailbox/mailbox.fixture.ts';
+import { Crash, JO, MailboxRig, THREAD_KEY } from '../mailbox/mailbox.fixture.ts';
 import { accepted } from '../mailbox/transport.fixture.ts';
 import type { MarkName } from '../marks.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
 import { consumeSend } from './send.ts';
-import type { ConsumerWorld, Disposition, MailboxRemote } from './world.ts';
+import type { ConsumerWorld, Disposition, MailboxRemote, MailContent } from './world.ts';
 
 /** The directory, one mailbox and its consumers: every call over the wire has a knob. */
 
@@ -29,6 +36,8 @@ export class TransportDouble implements MailTransport {
   readonly provider: Provider;
   readonly calls: { message: OutgoingMessage; deadline_ms: number }[] = [];
   readonly answers: (TransportResult | Error)[] = [];
+  /** What it says of the recipients of a call that it has refused because of some of them. */
+  suppressions: ProviderSuppression[] | Error = [];
   readonly #ids: () => number;
 
   constructor(provider: Provider, ids: () => number) {
@@ -42,6 +51,17 @@ export class TransportDouble implements MailTransport {
     if (answer instanceof Error) throw answer;
     return answer;
   }
+
+  async findSuppressed(): Promise<ProviderSuppression[]> {
+    if (this.suppressions instanceof Error) throw this.suppressions;
+    return this.suppressions;
+  }
+}
+
+/** A composed message of the rig read apart: everything after its header is its text. */
+async function readContent(mime: Uint8Array): Promise<MailContent> {
+  const raw = new TextDecoder().decode(mime);
+  return { text: raw.slice(raw.indexOf('\n\n') + 2), html: null, headers: [], attachments: [] };
 }
 
 export interface ServiceOptions {
@@ -57,6 +77,10 @@ export class Service {
   readonly rig: MailboxRig;
   readonly begins = new Knob();
   readonly records = new Knob();
+  readonly rounds = new Knob();
+  readonly learns = new Knob();
+  messageIds: ConsumerWorld['message_ids'] = { strategy: 'none', domain: null };
+  threadKey: ThreadKey | null = THREAD_KEY;
   readonly stops = new Knob();
   readonly applies = new Knob();
   readonly emits = new Knob();
@@ -106,6 +130,9 @@ export class Service {
     const remote: MailboxRemote = {
       beginTransport: (request) => this.begins.run(() => rig.engine.beginTransport(request)),
       recordOutcome: (request) => this.records.run(() => rig.engine.recordOutcome(request)),
+      recordSuppressed: (request) => this.rounds.run(() => rig.engine.recordSuppressed(request)),
+      learnMessageId: (copy) => this.learns.run(() => rig.engine.learnMessageId(copy)),
+      learnReportedIds: (ids) => this.learns.run(() => rig.engine.learnReportedIds(ids)),
       stopSend: (id, reason) => this.stops.run(() => rig.engine.stopSend(id, reason)),
       applyEvent: (event) => this.applies.run(() => rig.engine.applyEvent(event)),
       ingest: (request) => rig.engine.ingest(request),
@@ -128,6 +155,9 @@ export class Service {
       blobs: rig.blobs,
       outbound: rig.outbound,
       transports: { ...this.transports },
+      content: readContent,
+      message_ids: this.messageIds,
+      threadKey: async () => this.threadKey,
       hashAddress: async (address) => toHex(await hmacSha256(HASH_KEY, address)),
       hmac: (text) => hmacSha256(HASH_KEY, text),
     };
@@ -179,6 +209,33 @@ export class Service {
         .map(([provider, { calls }]) => [provider, calls.length] as const)
         .filter(([, n]) => n > 0),
     );
+  }
+
+  /** Gives the identity a domain of its own, from which it sends from now on; its first address becomes an alias. */
+  async addOwnDomain(transport: string): Promise<string> {
+    const address = 'desk@acme.example.com';
+    const id = 'dom_01JD9Q3V7M8X2C4N6B5K1R0E9T';
+    await this.db.batch([
+      statement(
+        `INSERT INTO domains (id, tenant_id, name, kind, method, is_apex, routing_mode, inbound, transport, reply_token,
+           receiving, sending, state, state_changed_at, created_at, updated_at)
+         VALUES (?, ?, 'acme.example.com', 'external', 'dns_records', 1, 'catch_all', 'ses', ?, 'subaddress', 1, 1,
+           'healthy', 0, 0, 0)`,
+        id,
+        this.tenant.id,
+        transport,
+      ),
+      statement("UPDATE addresses SET role = 'alias'"),
+      statement(
+        `INSERT INTO addresses (id, address, local_part, domain_id, tenant_id, identity_id, role, status, created_at, updated_at)
+         VALUES ('adr_01JD9Q3V7M8X2C4N6B5K1R0E9T', ?, 'desk', ?, ?, ?, 'primary', 'active', 0, 0)`,
+        address,
+        id,
+        this.tenant.id,
+        this.identity.id,
+      ),
+    ]);
+    return address;
   }
 
   async set(table: 'tenants' | 'identities' | 'domains' | 'addresses', column: string, value: string): Promise<void> {

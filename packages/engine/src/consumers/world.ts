@@ -1,16 +1,20 @@
 import type { Address } from '@pmail/core/address/address.ts';
+import type { MessageIdStrategy } from '@pmail/core/cloudflare/message-id.ts';
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { EventId, IdFactory, MessageId } from '@pmail/core/ids.ts';
 import type { OutboundJob } from '@pmail/core/queue/jobs.ts';
-import type { MailTransport, Provider } from '@pmail/core/transport/types.ts';
+import type { ThreadKey } from '@pmail/core/threading/token.ts';
+import type { MailTransport, OutgoingMessage, Provider } from '@pmail/core/transport/types.ts';
 import type { Deployment } from '../directory/facts.ts';
 import type { Route } from '../directory/routing.ts';
 import type { EventAnswer } from '../mailbox/apply-event.ts';
 import type { BeginAnswer, BeginRequest } from '../mailbox/begin-transport.ts';
 import type { StopAnswer } from '../mailbox/cancel.ts';
 import type { IngestAnswer, IngestRequest } from '../mailbox/ingest.ts';
+import type { JournalCopy, ReportedIds } from '../mailbox/learn-ids.ts';
 import type { OutcomeAnswer, OutcomeRequest } from '../mailbox/record-outcome.ts';
+import type { SuppressedAnswer, SuppressedRequest } from '../mailbox/suppression-round.ts';
 import type { Mark } from '../marks.ts';
 import type { BlobStore, Log, Queue } from '../ports.ts';
 import type { OutcomeAnswer as AbuseAnswer, OutcomeRequest as AbuseRequest } from '../quota/types.ts';
@@ -20,6 +24,9 @@ import type { Db } from '../sql.ts';
 export interface MailboxRemote {
   beginTransport(request: BeginRequest): Promise<BeginAnswer>;
   recordOutcome(request: OutcomeRequest): Promise<OutcomeAnswer>;
+  recordSuppressed(request: SuppressedRequest): Promise<SuppressedAnswer>;
+  learnMessageId(copy: JournalCopy): Promise<boolean>;
+  learnReportedIds(ids: ReportedIds): Promise<boolean>;
   stopSend(id: MessageId, reason: string): Promise<StopAnswer>;
   applyEvent(event: DeliveryEvent): Promise<EventAnswer>;
   ingest(request: IngestRequest): Promise<IngestAnswer>;
@@ -29,6 +36,9 @@ export interface MailboxRemote {
 export interface QuotaRemote {
   recordOutcome(request: AbuseRequest): Promise<AbuseAnswer>;
 }
+
+/** What a message says beside who it is from and to. */
+export type MailContent = Pick<OutgoingMessage, 'text' | 'html' | 'headers' | 'attachments'>;
 
 /** World of the queue consumers. They act and report back; nothing they decide outlives them. */
 export interface ConsumerWorld {
@@ -46,6 +56,12 @@ export interface ConsumerWorld {
   blobs: BlobStore;
   outbound: Queue<OutboundJob>;
   transports: { [P in Provider]?: MailTransport };
+  /** Reads a composed message apart, for transports that take it in fields. */
+  content: (mime: Uint8Array) => Promise<MailContent>;
+  /** How the Message-IDs that Cloudflare makes become known, and the domain it makes them with, where that is known. */
+  message_ids: { strategy: MessageIdStrategy; domain: string | null };
+  /** The key that signs thread tokens now; null where there is none. */
+  threadKey: () => Promise<ThreadKey | null>;
   /** Hex HMAC under which an address stands in the suppression list, and raw HMAC bytes for derived ids. */
   hashAddress: (address: Address) => Promise<string>;
   hmac: (text: string) => Promise<Uint8Array>;

@@ -10,6 +10,8 @@ export interface SuppressionInsert {
   source_message_id: MessageId | null;
   note: string | null;
   created_at: number;
+  /** Unix ms at which it ends by itself; for ever when missing. */
+  expires_at?: number | null;
 }
 
 export interface SuppressionOwner {
@@ -29,10 +31,10 @@ export async function suppress(db: Db, insert: SuppressionInsert): Promise<Suppr
     statement(
       `INSERT INTO suppressions
          (tenant_id, address_hash, address_hint, reason, source_message_id, note, created_at, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, NULL)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)
        ON CONFLICT (tenant_id, address_hash) DO UPDATE SET address_hint = excluded.address_hint,
          reason = excluded.reason, source_message_id = excluded.source_message_id, note = excluded.note,
-         created_at = excluded.created_at, expires_at = NULL
+         created_at = excluded.created_at, expires_at = excluded.expires_at
        WHERE suppressions.expires_at <= excluded.created_at`,
       insert.tenant_id,
       insert.address_hash,
@@ -41,6 +43,7 @@ export async function suppress(db: Db, insert: SuppressionInsert): Promise<Suppr
       insert.source_message_id,
       insert.note,
       insert.created_at,
+      insert.expires_at ?? null,
     ),
     statement(
       'SELECT reason, source_message_id, created_at FROM suppressions WHERE tenant_id = ? AND address_hash = ?',

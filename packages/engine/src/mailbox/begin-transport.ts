@@ -1,4 +1,3 @@
-import type { Address, Mailbox } from '@pmail/core/address/address.ts';
 import type { OutcomePlan } from '@pmail/core/delivery/outcome.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
@@ -8,11 +7,13 @@ import type { Provider } from '@pmail/core/transport/types.ts';
 import { setDeadlineNoLater } from '../alarms.ts';
 import { findAttempt, startAttempt } from './attempts.ts';
 import { expireClaim } from './claim-expiry.ts';
+import { type ClaimedSend, claimedSend } from './claimed-send.ts';
 import { isWaiting, readClaim, writeClaim } from './claims.ts';
-import { applyOutcome, deferUnsent, SETTLE_DECIDED } from './leave-queue.ts';
+import { fallBack, type ThreadToken } from './fall-back.ts';
+import { applyOutcome, deferUnsent, NOBODY_LEFT, SETTLE_DECIDED } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
 import { noticeRestore } from './restore.ts';
-import { type DeliveryRow, type MessageRow, parseJson } from './rows.ts';
+import type { DeliveryRow, MessageRow } from './rows.ts';
 import { refreshLock } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -24,25 +25,10 @@ export interface BeginRequest {
    */
   claim_token: string;
   facts: TransportFacts;
+  /** Given when the answer to the same request without it was `needs_thread_token`. */
+  thread_token?: ThreadToken;
   /** The highest number the event index knew of this mailbox before the call; null when it knows none. */
   last_sequence: number | null;
-}
-
-/** What a consumer needs to make the one transport call it has claimed. */
-export interface ClaimedSend {
-  message_id: MessageId;
-  claim_token: string;
-  provider: Provider;
-  r2_key: string;
-  mime_sha256: string;
-  from: Mailbox;
-  reply_to: Address | null;
-  subject: string;
-  to: Address[];
-  cc: Address[];
-  bcc: Address[];
-  /** Whether From differs from the composed one because the domain fell back. */
-  fallback: boolean;
 }
 
 export type BeginAnswer =
@@ -51,6 +37,8 @@ export type BeginAnswer =
   | { kind: 'already_claimed' }
   /** An earlier claim had gone stale; the message is uncertain now. */
   | { kind: 'uncertain' }
+  /** It has to leave as the platform address, whose Reply-To takes a token; nothing was changed. Ask again with it. */
+  | { kind: 'needs_thread_token'; thread_seq: number }
   /** Ended without a transport call (no usable domain). */
   | { kind: 'ended' }
   /** May not leave yet; try again after the delay. */
@@ -96,18 +84,16 @@ function begin(world: MailboxWorld, request: BeginRequest): BeginAnswer {
     kind: row.kind as OutboundKind,
     recipients: queued.map(({ address }) => address),
   });
-  return act(world, row, request.claim_token, decision, queued);
+  return act(world, row, request, decision, queued);
 }
 
 function act(
   world: MailboxWorld,
   row: MessageRow,
-  token: string,
+  request: BeginRequest,
   decision: TransportDecision,
   queued: DeliveryRow[],
 ): BeginAnswer {
-  const { sql } = world;
-  const now = world.now();
   switch (decision.kind) {
     case 'wait': {
       const delay = deferUnsent(world, row, 'the sending domain is not verified');
@@ -118,28 +104,30 @@ function act(
       applyOutcome(world, row, endedPlan(decision, queued), SETTLE_DECIDED);
       return { kind: 'ended' };
     case 'send':
+      return claim(world, row, request.claim_token, decision.provider);
     case 'fallback': {
-      writeClaim(sql, row.id, { token, claimed_at: now });
-      startAttempt(sql, row.rowid, token, decision.provider, now);
-      sql.run('UPDATE messages SET provider = ? WHERE rowid = ?', decision.provider, row.rowid);
-      refreshLock(sql, row.thread_seq, row.id, now + LIMITS.thread_lock_claim_lease_ms);
-      setDeadlineNoLater(world, 'claim', now + world.waits.claim_ttl_ms);
-      world.mark('claim.in_transaction');
-      return { kind: 'claimed', send: claimedSend(sql, row, token, decision.provider) };
+      const { thread_token: made } = request;
+      const wanted = decision.from.domain.reply_token === 'subaddress';
+      if (wanted && made?.thread_seq !== row.thread_seq) {
+        return { kind: 'needs_thread_token', thread_seq: row.thread_seq };
+      }
+      const fallen = fallBack(world, row, decision.from, made?.token ?? null);
+      return claim(world, fallen, request.claim_token, decision.provider);
     }
   }
 }
 
-const NOBODY_LEFT: OutcomePlan = {
-  changes: [],
-  retry: null,
-  reason: null,
-  detail: null,
-  accepted: false,
-  provider_message_id: null,
-  rfc_message_id: null,
-  unknown: false,
-};
+function claim(world: MailboxWorld, row: MessageRow, token: string, provider: Provider): BeginAnswer {
+  const { sql } = world;
+  const now = world.now();
+  writeClaim(sql, row.id, { token, claimed_at: now });
+  startAttempt(sql, row.rowid, token, provider, now);
+  sql.run('UPDATE messages SET provider = ? WHERE rowid = ?', provider, row.rowid);
+  refreshLock(sql, row.thread_seq, row.id, now + LIMITS.thread_lock_claim_lease_ms);
+  setDeadlineNoLater(world, 'claim', now + world.waits.claim_ttl_ms);
+  world.mark('claim.in_transaction');
+  return { kind: 'claimed', send: claimedSend(sql, row, token, provider) };
+}
 
 function endedPlan(
   decision: Extract<TransportDecision, { kind: 'failed' | 'rejected' }>,
@@ -155,27 +143,5 @@ function endedPlan(
       smtp_response: null,
     })),
     reason: decision.reason,
-  };
-}
-
-function claimedSend(sql: MailboxWorld['sql'], row: MessageRow, token: string, provider: Provider): ClaimedSend {
-  const queued = readDeliveries(sql, row.rowid).filter(({ status }) => status === 'queued');
-  const field = (name: DeliveryRow['field']): Address[] =>
-    queued.filter((delivery) => delivery.field === name).map(({ address }) => address);
-  if (row.raw_r2_key === null || row.raw_sha256 === null) throw new Error('queued message without a stored copy');
-  const [replyTo] = parseJson<Mailbox[]>(row.reply_to_json);
-  return {
-    message_id: row.id,
-    claim_token: token,
-    provider,
-    r2_key: row.raw_r2_key,
-    mime_sha256: row.raw_sha256,
-    from: { address: row.from_address ?? '', name: row.from_name ?? '' },
-    reply_to: replyTo?.address ?? null,
-    subject: row.subject ?? '',
-    to: field('to'),
-    cc: field('cc'),
-    bcc: field('bcc'),
-    fallback: parseJson<string[]>(row.flags_json).includes('sent_via_fallback'),
   };
 }

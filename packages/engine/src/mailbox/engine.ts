@@ -18,6 +18,7 @@ import { type DryRunAnswer, dryRun } from './dry-run.ts';
 import { emit } from './events.ts';
 import { sendFollowups } from './followups.ts';
 import { type IngestAnswer, type IngestRequest, ingest } from './ingest.ts';
+import { type JournalCopy, learnMessageId, learnReportedIds, type ReportedIds } from './learn-ids.ts';
 import { maintain } from './maintenance.ts';
 import { findMessage } from './messages.ts';
 import { dispatchOutbox, readEvent } from './outbox.ts';
@@ -31,6 +32,7 @@ import type { Include } from './rows.ts';
 import { MAILBOX_MIGRATIONS } from './schema.ts';
 import { submit } from './submit.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
+import { recordSuppressed, type SuppressedAnswer, type SuppressedRequest } from './suppression-round.ts';
 import { type MessagePatch, updateMessage } from './update.ts';
 import { clearWhenIdle, hasWork, withEntry } from './work.ts';
 import type { MailboxPorts, MailboxWorld } from './world.ts';
@@ -99,6 +101,18 @@ export class MailboxEngine {
   recordOutcome(request: OutcomeRequest): Promise<OutcomeAnswer> {
     // A late result can find the mailbox idle and leave work behind.
     return this.#withEntry((world) => recordOutcome(world, request));
+  }
+
+  recordSuppressed(request: SuppressedRequest): Promise<SuppressedAnswer> {
+    return this.#withEntry((world) => recordSuppressed(world, request));
+  }
+
+  learnMessageId(copy: JournalCopy): boolean {
+    return learnMessageId(this.#enter(), copy);
+  }
+
+  learnReportedIds(ids: ReportedIds): boolean {
+    return learnReportedIds(this.#enter(), ids);
   }
 
   applyEvent(event: DeliveryEvent): Promise<EventAnswer> {

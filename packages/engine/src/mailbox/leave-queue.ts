@@ -17,6 +17,18 @@ import type { MailboxWorld } from './world.ts';
 export const UNCERTAIN_FIX =
   "Look for the message in the recipient's mailbox or wait for a delivery event; then call resolve with outcome sent or not_sent.";
 
+/** The plan of a message that leaves the queue because nobody in it waits any more. */
+export const NOBODY_LEFT: OutcomePlan = {
+  changes: [],
+  retry: null,
+  reason: null,
+  detail: null,
+  accepted: false,
+  provider_message_id: null,
+  rfc_message_id: null,
+  unknown: false,
+};
+
 /**
  * Applies the plan of one outcome to a queued message, inside the caller's transaction: deliveries, status, back-off,
  * lock, quota debt and events.
@@ -62,7 +74,7 @@ function queuedOf(deliveries: DeliveryRow[]): string[] {
   return deliveries.filter(({ status }) => status === 'queued').map(({ address }) => address);
 }
 
-function writeChange(world: MailboxWorld, row: MessageRow, change: DeliveryChange, now: number): void {
+export function writeChange(world: MailboxWorld, row: MessageRow, change: DeliveryChange, now: number): void {
   world.sql.run(
     `UPDATE deliveries SET status = ?, smtp_code = COALESCE(?, smtp_code), enhanced_code = COALESCE(?, enhanced_code),
        smtp_response = COALESCE(?, smtp_response), updated_at = ?

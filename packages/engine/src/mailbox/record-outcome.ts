@@ -43,7 +43,10 @@ function record(world: MailboxWorld, request: OutcomeRequest): OutcomeAnswer {
   const claim = readClaim(sql, row.id);
   const current = claim?.token === request.claim_token;
   endAttempt(sql, request.claim_token, request.result, world.now(), !current);
-  if (!current) return late(world, row, attempt, request.result);
+  if (!current) {
+    lateResult(world, row, attempt, request.result);
+    return { applied: false, delay_ms: null };
+  }
   const queued = readDeliveries(sql, row.rowid).filter(({ status }) => status === 'queued');
   const plan = planOutcome(request.result, {
     queued: queued.map(({ address }) => address),
@@ -72,12 +75,11 @@ function repeated(world: MailboxWorld, row: MessageRow): OutcomeAnswer {
  * the truth about an uncertain message and settles it; a refusal does the same. A result that would normally be tried
  * again is only evidence: an uncertain message is never sent again by itself.
  */
-function late(world: MailboxWorld, row: MessageRow, attempt: AttemptRow, result: TransportResult): OutcomeAnswer {
+export function lateResult(world: MailboxWorld, row: MessageRow, attempt: AttemptRow, result: TransportResult): void {
   world.log('warn', 'late_transport_result', { message_id: row.id, result: result.kind, attempt: attempt.n });
   const reconciled = parseJson<string[]>(row.flags_json).includes('reconciled');
   // An event has already said that it was sent; a refusal now is about something else.
-  if (reconciled && result.kind !== 'accepted') return { applied: false, delay_ms: null };
+  if (reconciled && result.kind !== 'accepted') return;
   const settled = settleByProvider(world, row, result);
   if (settled && result.kind === 'accepted') scheduleFollowups(world, row, result);
-  return { applied: false, delay_ms: null };
 }

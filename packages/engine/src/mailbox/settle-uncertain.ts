@@ -54,16 +54,21 @@ export function settleByProvider(world: MailboxWorld, row: MessageRow, result: T
     recordAcceptance(world.sql, row, result.provider_message_id, result.rfc_message_id);
     oweAcceptance(world, row, accepted);
   }
-  const after = rollUpSettled(world, row, result.kind === 'rejected' ? result.reason : null, true);
+  const after = rollUpSettled(world, row, reasonOf(result), true);
   emit(world, 'message.reconciled', { message_id: row.id, status: after.status });
   if (accepted.length > 0) emitSent(world, after);
   else if (after.status === 'rejected') emitRejected(world, after, 'detail' in result ? result.detail : null);
   return true;
 }
 
+function reasonOf(result: TransportResult): StatusReason | null {
+  if (result.kind === 'suppressed') return 'recipient_suppressed_by_provider';
+  return result.kind === 'rejected' ? result.reason : null;
+}
+
 function statusOf(result: TransportResult, refused: ReadonlySet<Address>, address: Address): Settled | null {
   if (refused.has(address)) return 'rejected';
-  if (result.kind === 'rejected') return 'rejected';
+  if (result.kind === 'rejected' || result.kind === 'suppressed') return 'rejected';
   return result.kind === 'accepted' && !result.deferred.includes(address) ? 'submitted' : null;
 }
 

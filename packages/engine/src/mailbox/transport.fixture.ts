@@ -5,7 +5,8 @@ import { address, type Overrides, platformAddress, sendContext } from '@pmail/co
 import type { DomainFacts } from '@pmail/core/policy/types.ts';
 import type { TransportFacts } from '@pmail/core/transport/choose.ts';
 import type { RecipientRefusal, TransportResult } from '@pmail/core/transport/types.ts';
-import type { BeginAnswer, ClaimedSend } from './begin-transport.ts';
+import type { BeginAnswer } from './begin-transport.ts';
+import type { ClaimedSend } from './claimed-send.ts';
 import type { MailboxRig } from './mailbox.fixture.ts';
 import type { OutcomeAnswer } from './record-outcome.ts';
 
@@ -35,6 +36,12 @@ export const REJECTED: TransportResult = {
 };
 
 export const TIMEOUT: TransportResult = { kind: 'unknown', reason: 'transport_timeout', detail: 'no answer' };
+
+export const SUPPRESSED: Extract<TransportResult, { kind: 'suppressed' }> = {
+  kind: 'suppressed',
+  code: 'E_RECIPIENT_SUPPRESSED',
+  detail: 'a recipient is suppressed',
+};
 
 export function retryLater(
   retryClass: Extract<TransportResult, { kind: 'retry_later' }>['class'],

@@ -40,7 +40,7 @@ export function oneCall(evidence: Evidence): Violation[] {
     attempts.forEach(({ message_rowid, n, result }, index) => {
       const next = attempts[index + 1];
       if (next?.message_rowid !== message_rowid) return;
-      if (result !== 'retry_later' && result !== 'accepted') {
+      if (result !== 'retry_later' && result !== 'accepted' && result !== 'suppressed') {
         violations.push({
           invariant: 'I1',
           text: `attempt ${n} of row ${message_rowid} ended ${result}, yet another began`,

@@ -1,0 +1,90 @@
+import type { Address } from '@pmail/core/address/address.ts';
+import { learnableId } from '@pmail/core/cloudflare/message-id.ts';
+import type { MessageId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { attemptsOf } from './attempts.ts';
+import { findMessage } from './messages.ts';
+import type { MessageRow } from './rows.ts';
+import type { MailboxWorld } from './world.ts';
+
+/** What the header of a journal copy shows. It comes by mail, so anybody may have written it. */
+export interface JournalCopy {
+  message_id: MessageId;
+  /** The Message-ID field as it stands there. */
+  header_id: string;
+  from: Address;
+  subject: string;
+  /** The domain that the provider makes its ids with, where the operator knows it. */
+  id_domain: string | null;
+}
+
+/**
+ * Learns the Message-ID under which recipients know a message from its journal copy, or leaves everything as it is: only
+ * a message that Cloudflare has just been given, whose id is not known yet and whose sender and subject are those of the
+ * copy, learns one, and only once.
+ *
+ * @returns whether it was learned
+ */
+export function learnMessageId(world: MailboxWorld, copy: JournalCopy): boolean {
+  const id = learnableId(copy.header_id, copy.id_domain);
+  if (id === null) return false;
+  return world.sql.transaction(() => {
+    const row = findMessage(world.sql, copy.message_id);
+    if (row === undefined || row.provider !== 'cloudflare' || row.rfc_message_id !== null || !mayHaveLeft(row)) {
+      return false;
+    }
+    if (row.from_address !== copy.from || oneLine(row.subject ?? '') !== oneLine(copy.subject)) return false;
+    const last = attemptsOf(world.sql, row.rowid).at(-1);
+    const submittedAt = last?.ended_at ?? last?.claimed_at;
+    if (submittedAt === undefined || world.now() - submittedAt >= LIMITS.learn_id_ms_max) return false;
+    world.sql.run('UPDATE messages SET rfc_message_id = ? WHERE rowid = ?', id, row.rowid);
+    return true;
+  });
+}
+
+/** The ids of a message as its provider's own report of having taken it has them. */
+export interface ReportedIds {
+  sender: Address;
+  provider_message_id: string;
+  /** Without brackets. */
+  rfc_message_id: string;
+  /** Our own id, where the message carried it there and back. */
+  our_message_id: MessageId | null;
+}
+
+/**
+ * Notes the ids that SES reports. They are known already where its answer came through; where it was lost, the reports
+ * about the recipients find the message by them. What has become of it is not decided here.
+ *
+ * @returns whether there was anything to note
+ */
+export function learnReportedIds(world: MailboxWorld, ids: ReportedIds): boolean {
+  const { sql } = world;
+  return sql.transaction(() => {
+    // A message that is known by the provider's id has nothing to learn from it.
+    const row = ids.our_message_id === null ? undefined : findMessage(sql, ids.our_message_id);
+    if (row === undefined || row.provider !== 'ses' || row.from_address !== ids.sender || !mayHaveLeft(row))
+      return false;
+    const { provider_message_id: known } = row;
+    if (known !== null && known !== ids.provider_message_id) return false;
+    if (known !== null && row.rfc_message_id !== null) return false;
+    sql.run(
+      `UPDATE messages SET provider_message_id = ?, rfc_message_id = COALESCE(rfc_message_id, ?) WHERE rowid = ?`,
+      ids.provider_message_id,
+      ids.rfc_message_id,
+      row.rowid,
+    );
+    return true;
+  });
+}
+
+/** Whether a transport has taken it, or may have: nothing else has an id that anybody has seen. */
+function mayHaveLeft(row: MessageRow): boolean {
+  if (row.direction !== 'outbound' || row.status === 'queued') return false;
+  return row.accepted === 1 || row.status === 'uncertain';
+}
+
+/** A subject is folded and unfolded on its way, which may change its blanks. */
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
