@@ -61,6 +61,7 @@ export class ScriptPlayer {
   readonly #line: ServerLine;
   #recipients: string[] = [];
   #heard: Buffer = Buffer.alloc(0);
+  #pieces: Uint8Array[] = [];
   #gone = false;
   #wake: () => void = () => {};
 
@@ -74,8 +75,14 @@ export class ScriptPlayer {
   }
 
   receive(bytes: Uint8Array): void {
-    this.#heard = Buffer.concat([this.#heard, bytes]);
+    this.#pieces.push(bytes);
     this.#wake();
+  }
+
+  /** Everything that was not made use of yet, in one piece. */
+  #join(): Buffer {
+    if (this.#pieces.length > 0) this.#heard = Buffer.concat([this.#heard, ...this.#pieces.splice(0)]);
+    return this.#heard;
   }
 
   /** The client has ended the connection, or it broke. */
@@ -96,7 +103,7 @@ export class ScriptPlayer {
 
   /** Whether the client did what the step waits for. */
   async #meets({ expect, expect_body_bytes: bytes }: ScriptStep): Promise<boolean> {
-    if (bytes !== undefined) return this.#until(() => (this.#heard.length >= bytes ? true : undefined));
+    if (bytes !== undefined) return this.#until(() => (this.#join().length >= bytes ? true : undefined));
     if (expect === undefined || expect === '^$connect') return !this.#gone;
     if (expect === 'BODY') return this.#until(() => this.#takeBody());
     const line = await this.#nextLine();
@@ -109,7 +116,11 @@ export class ScriptPlayer {
   }
 
   #takeBody(): true | undefined {
-    const end = this.#heard.subarray(0, 3).equals(FINAL) ? 3 : this.#heard.indexOf('\r\n.\r\n') + 5;
+    const last = this.#pieces.at(-1);
+    // A message of megabytes is not searched again for every piece of it.
+    if (last !== undefined && last.length > 3 && last.at(-1) !== 0x0a) return undefined;
+    const heard = this.#join();
+    const end = heard.subarray(0, 3).equals(FINAL) ? 3 : heard.indexOf('\r\n.\r\n') + 5;
     if (end < 5 && end !== 3) return undefined;
     this.bodies.push(this.#heard.subarray(0, end));
     this.#heard = this.#heard.subarray(end);
@@ -119,7 +130,7 @@ export class ScriptPlayer {
   async #nextLine(): Promise<string | undefined> {
     let line: string | undefined;
     await this.#until(() => {
-      const end = this.#heard.indexOf('\r\n');
+      const end = this.#join().indexOf('\r\n');
       if (end < 0) return undefined;
       line = this.#heard.subarray(0, end).toString('latin1');
       this.#heard = this.#heard.subarray(end + 2);
