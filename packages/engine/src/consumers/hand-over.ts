@@ -3,7 +3,7 @@ import { rewriteOriginator } from '@pmail/core/compose/originator.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { IdentityId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
-import type { MailTransport, OutgoingMessage, TransportResult } from '@pmail/core/transport/types.ts';
+import type { MailTransport, OutgoingMessage, Provider, TransportResult } from '@pmail/core/transport/types.ts';
 import type { ClaimedSend } from '../mailbox/claimed-send.ts';
 import type { ConsumerWorld, MailContent } from './world.ts';
 
@@ -28,12 +28,17 @@ export async function handOver(world: ConsumerWorld, send: ClaimedSend, sender: 
   world.mark('consume.message_read');
   const call = { transport, message: prepared };
   try {
-    return { result: await transport.send(prepared, LIMITS.transport_deadline_ms), call };
+    return { result: await transport.send(prepared, deadlineOf(send.provider)), call };
   } catch (error) {
     // A transport that throws has lost track of its own call.
     world.log('error', 'transport_threw', { message_id: send.message_id, provider: send.provider, error: name(error) });
     return { result: { kind: 'unknown', reason: 'transport_connection_lost', detail: name(error) }, call };
   }
+}
+
+/** An exchange with a relay is many questions, each with a time of its own. */
+function deadlineOf(provider: Provider): number {
+  return provider === 'smtp' ? LIMITS.smtp_exchange_ms_max : LIMITS.transport_deadline_ms;
 }
 
 async function prepare(world: ConsumerWorld, send: ClaimedSend, sender: Sender): Promise<OutgoingMessage | HandOver> {

@@ -9,6 +9,7 @@ import type { BeginAnswer, BeginRequest } from '../mailbox/begin-transport.ts';
 import type { ClaimedSend } from '../mailbox/claimed-send.ts';
 import { handOver, type Sender } from './hand-over.ts';
 import { type AfterRefusal, afterRefusal } from './next-call.ts';
+import { mayUseRelay } from './relay-places.ts';
 import { ACK, type ConsumerWorld, type Disposition, type MailboxRemote } from './world.ts';
 
 /**
@@ -17,8 +18,21 @@ import { ACK, type ConsumerWorld, type Disposition, type MailboxRemote } from '.
  */
 export async function consumeSend(world: ConsumerWorld, job: SendJob): Promise<Disposition> {
   world.mark('consume.start');
-  const scope = await readScope(world.db, job.identity_id, world.now(), world.deployment);
+  const read = (): Promise<SendScope | undefined> =>
+    readScope(world.db, job.identity_id, world.now(), world.deployment);
+  const scope = await read();
   world.mark('consume.scope_read');
+  if (scope === undefined || world.relay_places === undefined || !mayUseRelay(scope)) return send(world, job, scope);
+  // Before the claim, which lives for minutes only: who waits for a place must not use up the time of the call.
+  const place = await world.relay_places.take();
+  try {
+    return await send(world, job, place.waited ? await read() : scope);
+  } finally {
+    place.give();
+  }
+}
+
+async function send(world: ConsumerWorld, job: SendJob, scope: SendScope | undefined): Promise<Disposition> {
   if (scope === undefined || scope.tenant.id !== job.tenant_id) {
     world.count('outbound_identity_gone_total');
     return ACK;

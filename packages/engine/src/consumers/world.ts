@@ -19,6 +19,7 @@ import type { Mark } from '../marks.ts';
 import type { BlobStore, Log, Queue } from '../ports.ts';
 import type { OutcomeAnswer as AbuseAnswer, OutcomeRequest as AbuseRequest } from '../quota/types.ts';
 import type { Db } from '../sql.ts';
+import type { RelayPlaces } from './relay-places.ts';
 
 /** A mailbox as a consumer reaches it: over the wire, so every call may fail with or without effect. */
 export interface MailboxRemote {
@@ -56,6 +57,8 @@ export interface ConsumerWorld {
   blobs: BlobStore;
   outbound: Queue<OutboundJob>;
   transports: { [P in Provider]?: MailTransport };
+  /** Shared by the jobs of a batch. Without it nobody waits. */
+  relay_places?: RelayPlaces;
   /** Reads a composed message apart, for transports that take it in fields. */
   content: (mime: Uint8Array) => Promise<MailContent>;
   /** How the Message-IDs that Cloudflare makes become known, and the domain it makes them with, where that is known. */
