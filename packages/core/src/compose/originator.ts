@@ -36,6 +36,17 @@ export function messageIdOf(mime: Uint8Array): string | null {
   return /<([^<>\s]+)>/.exec(field?.text ?? '')?.[1] ?? null;
 }
 
+/** The fields of a message's header as they are written, unfolded but not decoded. */
+export function writtenFields(mime: Uint8Array): { name: string; value: string }[] {
+  return readFields(mime.subarray(0, headerEnd(mime))).map(({ text }) => ({
+    name: text.slice(0, text.indexOf(':')).trim(),
+    value: text
+      .slice(text.indexOf(':') + 1)
+      .replace(/\r\n/g, '')
+      .trim(),
+  }));
+}
+
 /** A field with the display name of another and an address of its own. */
 function withAddress(name: string, { text }: Field, address: Address): string {
   const value = text.slice(text.indexOf(':') + 1).replace(/\r\n$/, '');

@@ -28,6 +28,8 @@ export interface OutgoingMessage {
   html: string | null;
   headers: { name: string; value: string }[];
   attachments: OutgoingAttachment[];
+  /** Names shown beside recipients; like the four before it only for transports that take a message in fields. */
+  names?: Readonly<Record<Address, string>>;
   /** The composed message as stored at acceptance, for transports that take raw mail. */
   mime: Uint8Array;
   /** Hidden recipient of the journal copy that teaches the Message-ID; Cloudflare only. */

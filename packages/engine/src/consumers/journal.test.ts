@@ -1,5 +1,5 @@
 import { journalAddress } from '@pmail/core/cloudflare/message-id.ts';
-import type { IdentityId, MessageId } from '@pmail/core/ids.ts';
+import type { MessageId } from '@pmail/core/ids.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { JO } from '../mailbox/mailbox.fixture.ts';
 import { accepted } from '../mailbox/transport.fixture.ts';
@@ -56,7 +56,7 @@ describe('mail to the journal', () => {
     ['that names no message', { recipient: 'journal+x.y@agents.example' }],
     [
       'of an identity that is not here',
-      { recipient: journalAddress(`msg_${'0'.repeat(26)}`, `idn_${'0'.repeat(26)}` as IdentityId, 'agents.example') },
+      { recipient: journalAddress(`msg_${'0'.repeat(26)}`, `idn_${'0'.repeat(26)}`, 'agents.example') },
     ],
   ])('%s is dropped', async (_what, changes) => {
     await receiveJournal(service.world(), mail(changes));

@@ -39,7 +39,7 @@ export interface QuotaRemote {
 }
 
 /** What a message says beside who it is from and to. */
-export type MailContent = Pick<OutgoingMessage, 'text' | 'html' | 'headers' | 'attachments'>;
+export type MailContent = Pick<OutgoingMessage, 'text' | 'html' | 'headers' | 'attachments' | 'names'>;
 
 /** World of the queue consumers. They act and report back; nothing they decide outlives them. */
 export interface ConsumerWorld {

@@ -1,6 +1,8 @@
+import { LIMITS } from '@pmail/core/limits.ts';
 import { type SesAnswer, sesOutcome } from '@pmail/core/ses/outcome.ts';
 import { type SesAccount, type SesRequest, sesSendRequest } from '@pmail/core/ses/send-request.ts';
 import type { MailTransport, TransportResult } from '@pmail/core/transport/types.ts';
+import { boundedText } from '../bounded-text.ts';
 import { byDeadline, DeadlineOver } from '../deadline.ts';
 
 export interface SesPorts {
@@ -32,7 +34,7 @@ async function ask(ports: SesPorts, { url, ...request }: SesRequest, signal: Abo
   return {
     status: response.status,
     error_type: response.headers.get('x-amzn-errortype'),
-    body: await response.text(),
+    body: await boundedText(response, LIMITS.provider_answer_bytes_max),
   };
 }
 

@@ -78,6 +78,15 @@ describe('a script', () => {
     expect(world.queue).toEqual([]);
   });
 
+  test('of a message with a Message-ID keeps that, whoever it is from now', async () => {
+    const mime = new TextEncoder().encode('From: a@b.example\r\nMessage-ID: <01jd@acme.example.com>\r\n\r\n');
+    const result = await simulatorTransport(new TestWorld().ports).send(
+      { ...outgoing({ to: [at('delivered')] }), mime },
+      30_000,
+    );
+    expect(result).toMatchObject({ kind: 'accepted', rfc_message_id: '01jd@acme.example.com' });
+  });
+
   test('reject refuses the whole message', async () => {
     const world = new TestWorld();
     const message = outgoing({ to: [at('delivered'), SHOP_ADDRESS], bcc: [at('reject')] });

@@ -1,5 +1,6 @@
 import { type Address, domainOf } from '@pmail/core/address/address.ts';
 import { composedMessageId } from '@pmail/core/compose/headers.ts';
+import { messageIdOf } from '@pmail/core/compose/originator.ts';
 import { ulidOf } from '@pmail/core/ids.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import { isSimulatorAddress, simulatorScript, testProviderId } from '@pmail/core/transport/simulator-scripts.ts';
@@ -64,7 +65,9 @@ async function sendTest(ports: TestTransportPorts, message: OutgoingMessage): Pr
   return {
     kind: 'accepted',
     provider_message_id: testProviderId(message.message_id),
-    rfc_message_id: composedMessageId(ulidOf(message.message_id), domainOf(message.from.address)),
+    // A message that has fallen back keeps the Message-ID of the domain it was composed for.
+    rfc_message_id:
+      messageIdOf(message.mime) ?? composedMessageId(ulidOf(message.message_id), domainOf(message.from.address)),
     refused,
     deferred: [],
     scheduled,
