@@ -74,6 +74,7 @@ const COMMANDS = {
   fix: () => [['biome', ['check', '--write', '.']]],
   generate: () => [['node', ['packages/contracts/scripts/generate.ts']]],
   sim: (args) => [['node', ['packages/sim/src/cli.ts', ...args]]],
+  fuzz: (args) => [['node', ['scripts/fuzz.ts', ...args]]],
   kill: (args) => [['node', ['scripts/kill/main.ts', ...args]]],
   bench: (args) => [['node', ['bench/main.ts', ...args]]],
   bootstrap: (args) => [['node', ['scripts/bootstrap/main.ts', ...args]]],

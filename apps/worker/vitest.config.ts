@@ -1,7 +1,10 @@
 import { join } from 'node:path';
-import { cloudflareTest, readD1Migrations } from '@cloudflare/vitest-plugin';
 import { defineConfig } from 'vitest/config';
 import { testFiles } from '../../scripts/test-files.ts';
+import { trustTestAuthority } from './test/relay/authority.ts';
+
+trustTestAuthority();
+const { cloudflareTest, readD1Migrations } = await import('@cloudflare/vitest-plugin');
 
 /** The Worker in its own runtime, with the bindings of wrangler.toml and settings of a test deployment. */
 
@@ -21,6 +24,7 @@ export default defineConfig({
           PM_LOG_LEVEL: 'error',
           PM_PLATFORM_DOMAIN: 'agents.example',
           PM_API_HOST: 'api.example',
+          PM_RELAY_LOOPBACK: 'on',
           PM_MASTER_KEY: secret(1),
           PM_KEY_PEPPER: secret(2),
           PM_HASH_KEY: secret(3),
@@ -33,6 +37,7 @@ export default defineConfig({
     name: 'worker',
     ...testFiles('test'),
     setupFiles: ['./test/setup.ts'],
+    globalSetup: ['./test/relay/server.ts'],
     // Bundled first: one of its own dependencies requires a module that only bundlers know to leave out.
     deps: { optimizer: { ssr: { enabled: true, include: ['@pmail/mime > sanitize-html'] } } },
   },

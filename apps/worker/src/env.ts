@@ -1,6 +1,11 @@
+import { MESSAGE_ID_STRATEGIES, type MessageIdStrategy } from '@pmail/core/cloudflare/message-id.ts';
+import type { CloudflareAccount } from '@pmail/core/cloudflare/suppressions.ts';
 import { fromBase64 } from '@pmail/core/hash.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
+import { isAwsRegion } from '@pmail/core/ses/names.ts';
+import type { SesAccount } from '@pmail/core/ses/send-request.ts';
+import type { SnsTopic } from '@pmail/core/sns/message.ts';
 import type { Deployment } from '@pmail/engine/directory/facts.ts';
 import { DEFAULT_WAITS, type Waits, waitsWith } from '@pmail/engine/settings.ts';
 import type { IdentityMailbox } from './objects/mailbox.ts';
@@ -19,6 +24,7 @@ export interface Env {
   RL_API: RateLimit;
   RL_TENANT: RateLimit;
   RL_SEND: RateLimit;
+  EMAIL?: SendEmail;
   PM_ENV: string;
   PM_JURISDICTION?: string;
   PM_LOG_LEVEL?: string;
@@ -28,7 +34,16 @@ export interface Env {
   PM_SES_REGION?: string;
   PM_SES_ACCESS_KEY_ID?: string;
   PM_SES_SECRET_ACCESS_KEY?: string;
+  PM_SES_SNS_TOPIC_ARN?: string;
+  PM_CF_ACCOUNT_ID?: string;
+  PM_CF_API_TOKEN?: string;
+  PM_MESSAGE_ID_STRATEGY?: string;
+  /** The domain with which Cloudflare makes Message-IDs, where it is known. */
+  PM_MESSAGE_ID_DOMAIN?: string;
+  /** `off`: domains with a relay of their own cannot send. */
   PM_SMTP_RELAY?: string;
+  /** Local runs only: `on` lets relays on this machine through, on any port. */
+  PM_RELAY_LOOPBACK?: string;
   PM_COMMIT?: string;
   /** DNS-over-HTTPS resolvers, separated by commas; the next is asked when one fails. */
   PM_RESOLVERS?: string;
@@ -51,10 +66,17 @@ export interface Config {
   api_host: string;
   platform_domain: string;
   ses_region: string | null;
+  /** Null without region and both keys. */
+  ses: SesAccount | null;
+  /** The topic of delivery events; null when none is set. */
+  ses_topic: SnsTopic | null;
+  cloudflare_account: CloudflareAccount | null;
+  message_ids: { strategy: MessageIdStrategy; domain: string | null };
   deployment: Deployment;
   waits: Waits;
   resolvers: string[];
   webhook_loopback: boolean;
+  relay_loopback: boolean;
   provider_log_url: string | null;
   master_key: Uint8Array<ArrayBuffer>;
   key_pepper: Uint8Array<ArrayBuffer>;
@@ -116,25 +138,36 @@ function parseConfig(env: Env): ConfigResult {
       invalid.push('PM_WAITS');
     }
   }
-  if ((env.PM_WEBHOOK_LOOPBACK ?? 'off') !== 'off' && environment !== 'local') invalid.push('PM_WEBHOOK_LOOPBACK');
-  const ses =
-    env.PM_SES_REGION !== undefined &&
-    env.PM_SES_ACCESS_KEY_ID !== undefined &&
-    env.PM_SES_SECRET_ACCESS_KEY !== undefined;
+  for (const name of ['PM_WEBHOOK_LOOPBACK', 'PM_RELAY_LOOPBACK'] as const) {
+    if ((env[name] ?? 'off') !== 'off' && environment !== 'local') invalid.push(name);
+  }
+  const region = set(env.PM_SES_REGION);
+  if (region !== null && !isAwsRegion(region)) invalid.push('PM_SES_REGION');
+  const ses = sesAccount(env, region);
+  const strategy = MESSAGE_ID_STRATEGIES.find((name) => name === (set(env.PM_MESSAGE_ID_STRATEGY) ?? 'journal'));
+  if (strategy === undefined) invalid.push('PM_MESSAGE_ID_STRATEGY');
+  const topic = set(env.PM_SES_SNS_TOPIC_ARN);
+  const account = set(env.PM_CF_ACCOUNT_ID);
+  const token = set(env.PM_CF_API_TOKEN);
   const config: Config = {
     env: known ? environment : 'production',
     jurisdiction: env.PM_JURISDICTION === 'eu' ? 'eu' : null,
     api_host: required('PM_API_HOST'),
     platform_domain: required('PM_PLATFORM_DOMAIN'),
-    ses_region: env.PM_SES_REGION ?? null,
+    ses_region: region,
+    ses,
+    ses_topic: region === null || topic === null ? null : { region, arn: topic },
+    cloudflare_account: account === null || token === null ? null : { id: account, token },
+    message_ids: { strategy: strategy ?? 'journal', domain: set(env.PM_MESSAGE_ID_DOMAIN)?.toLowerCase() ?? null },
     deployment: {
       default_policy: policy,
-      ses_configured: ses,
-      smtp_enabled: env.PM_SMTP_RELAY === 'on',
+      ses_configured: ses !== null,
+      smtp_enabled: (set(env.PM_SMTP_RELAY) ?? 'on') === 'on',
     },
     waits,
     resolvers: (env.PM_RESOLVERS ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim()),
     webhook_loopback: environment === 'local' && env.PM_WEBHOOK_LOOPBACK === 'on',
+    relay_loopback: environment === 'local' && env.PM_RELAY_LOOPBACK === 'on',
     provider_log_url: environment === 'local' ? (env.PM_PROVIDER_LOG_URL ?? null) : null,
     master_key: secret('PM_MASTER_KEY'),
     key_pepper: secret('PM_KEY_PEPPER'),
@@ -142,4 +175,16 @@ function parseConfig(env: Env): ConfigResult {
     commit: env.PM_COMMIT ?? 'unknown',
   };
   return invalid.length === 0 ? { ok: true, config } : { ok: false, invalid };
+}
+
+/** A setting that is there; an empty one counts as missing. */
+function set(value: string | undefined): string | null {
+  return value === undefined || value === '' ? null : value;
+}
+
+function sesAccount(env: Env, region: string | null): SesAccount | null {
+  const access_key_id = set(env.PM_SES_ACCESS_KEY_ID);
+  const secret_access_key = set(env.PM_SES_SECRET_ACCESS_KEY);
+  if (region === null || access_key_id === null || secret_access_key === null) return null;
+  return { region, access_key_id, secret_access_key };
 }

@@ -2,6 +2,7 @@ import type { ErrorCode } from '@pmail/core/errors.ts';
 import type { Result } from '@pmail/core/result.ts';
 import type { z } from 'zod';
 import { eventRoutes } from './routes/events.ts';
+import { hookRoutes } from './routes/hooks.ts';
 import { identityRoutes } from './routes/identities.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
@@ -37,6 +38,7 @@ export const ROUTES = {
   ...platformRoutes,
   ...recoveryRoutes,
   ...webhookRoutes,
+  ...hookRoutes,
 } as const satisfies Record<string, RouteSpec>;
 
 export type RouteId = keyof typeof ROUTES;

@@ -5,25 +5,36 @@ import { errorPlace } from '../log.ts';
 
 /**
  * Runs a batch one message at a time, acknowledging each after its own effect, so that a batch that dies after its
- * third message gives back only the rest. A throw is a fault that nobody foresaw: the queue delivers again later.
+ * third message gives back only the rest. A job that has long to wait may let the next begin meanwhile; the batch ends
+ * with its last job. A throw is a fault that nobody foresaw: the queue delivers again later.
  */
 export async function runBatch<T>(
   batch: MessageBatch<T>,
   log: Log,
-  run: (job: T) => Promise<Disposition>,
+  run: (job: T, letNext: () => void) => Promise<Disposition>,
 ): Promise<void> {
+  const running: Promise<void>[] = [];
   for (const message of batch.messages) {
-    try {
-      const disposition = await run(message.body);
-      if (disposition.kind === 'ack') message.ack();
-      else message.retry({ delaySeconds: Math.ceil(disposition.delay_ms / 1_000) });
-    } catch (error) {
-      log('error', 'job_failed', {
-        queue: batch.queue,
-        attempts: message.attempts,
-        error: errorPlace(error),
-      });
-      message.retry({ delaySeconds: FAULT_RETRY_MS / 1_000 });
-    }
+    await new Promise<void>((letNext) => {
+      running.push(runOne(batch.queue, message, log, run, letNext).finally(letNext));
+    });
+  }
+  await Promise.all(running);
+}
+
+async function runOne<T>(
+  queue: string,
+  message: Message<T>,
+  log: Log,
+  run: (job: T, letNext: () => void) => Promise<Disposition>,
+  letNext: () => void,
+): Promise<void> {
+  try {
+    const disposition = await run(message.body, letNext);
+    if (disposition.kind === 'ack') message.ack();
+    else message.retry({ delaySeconds: Math.ceil(disposition.delay_ms / 1_000) });
+  } catch (error) {
+    log('error', 'job_failed', { queue, attempts: message.attempts, error: errorPlace(error) });
+    message.retry({ delaySeconds: FAULT_RETRY_MS / 1_000 });
   }
 }

@@ -2,12 +2,14 @@ import { cloudflareEvent } from '@pmail/core/delivery/cloudflare-event.ts';
 import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
+import type { RelayPlaces } from '@pmail/engine/consumers/relay-places.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
 import { ACK, type Disposition } from '@pmail/engine/consumers/world.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import { newId } from '../ports/random.ts';
 import { runBatch } from './batch.ts';
+import { relayPlaces } from './relay.ts';
 import { webhookWorld } from './webhook-world.ts';
 import { consumeWebhooks } from './webhooks.ts';
 import { consumerWorld } from './world.ts';
@@ -16,8 +18,10 @@ import { consumerWorld } from './world.ts';
 export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Promise<void> {
   const log = createLog(env.PM_LOG_LEVEL, { queue: batch.queue });
   switch (batch.queue) {
-    case 'pm-outbound':
-      return runBatch(batch as MessageBatch<OutboundJob>, log, (job) => outbound(env, job));
+    case 'pm-outbound': {
+      const places = relayPlaces();
+      return runBatch(batch as MessageBatch<OutboundJob>, log, (job, letNext) => outbound(env, job, places(letNext)));
+    }
     case 'pm-inbound':
       return runBatch(batch as MessageBatch<InboundJob>, log, (job) =>
         consumeInbound(consumerWorld(env, job.request_id, null), job),
@@ -32,10 +36,10 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
   }
 }
 
-function outbound(env: Env, job: OutboundJob): Promise<Disposition> {
+function outbound(env: Env, job: OutboundJob, places: RelayPlaces): Promise<Disposition> {
   if (job.kind === 'transport_event')
     return consumeEvent(consumerWorld(env, newId('req', Date.now()), null), job.event);
-  return consumeSend(consumerWorld(env, job.request_id, job), job);
+  return consumeSend({ ...consumerWorld(env, job.request_id, job), relay_places: places }, job);
 }
 
 async function delivery(env: Env, body: unknown): Promise<Disposition> {

@@ -20,7 +20,10 @@ import { producer } from '../ports/queue.ts';
 import { newId } from '../ports/random.ts';
 import { hashAddress, hmac } from '../ports/secrets.ts';
 import { d1 } from '../ports/sql.ts';
+import { readContent } from './content.ts';
 import { parseInbound } from './parse.ts';
+import { providers } from './providers.ts';
+import { relayTransport } from './relay.ts';
 
 /** World of the queue consumers in the Worker. `owner` is whose message a transport is about to carry. */
 export function consumerWorld(env: Env, requestId: string, owner: Owner | null): InboundWorld {
@@ -33,6 +36,7 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
     identity_id,
     request_id: requestId,
   });
+  const ring = { db, master_key: settings.master_key, now: () => Date.now(), cacheKey: env };
   const world: InboundWorld = {
     db,
     deployment: settings.deployment,
@@ -47,6 +51,9 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
       return {
         beginTransport: (request) => stub.beginTransport(call(route), request),
         recordOutcome: (request) => stub.recordOutcome(call(route), request),
+        recordSuppressed: (request) => stub.recordSuppressed(call(route), request),
+        learnMessageId: (copy) => stub.learnMessageId(call(route), copy),
+        learnReportedIds: (ids) => stub.learnReportedIds(call(route), ids),
         stopSend: (id, reason) => stub.stopSend(call(route), id, reason),
         applyEvent: (event) => stub.applyEvent(call(route), event),
         ingest: (request) => stub.ingest(call(route), request),
@@ -61,17 +68,19 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
     blobs: r2(env.BLOBS),
     outbound: producer(env.Q_OUTBOUND),
     transports: {},
+    content: readContent,
+    message_ids: settings.message_ids,
+    threadKey: async () => (await signingKeys(ring, 'thread'))[0] ?? null,
     hashAddress: (address) => hashAddress(settings.hash_key, address),
     hmac: (text) => hmac(settings.hash_key, text),
     parse: parseInbound,
-    threadKeys: (kid) =>
-      signingKeys({ db, master_key: settings.master_key, now: () => Date.now(), cacheKey: env }, 'thread', kid),
+    threadKeys: (kid) => signingKeys(ring, 'thread', kid),
   };
   if (owner !== null) world.transports = transports(env, world, owner);
   return world;
 }
 
-/** The transports of this deployment. A test tenant's message is only ever given one of the first two. */
+/** The transports of this deployment. A test tenant's message is only ever given one of the last two. */
 function transports(env: Env, world: InboundWorld, owner: Owner): { [P in Provider]?: MailTransport } {
   const inbound = producer<InboundJob>(env.Q_INBOUND);
   const ports: TestTransportPorts = {
@@ -83,7 +92,8 @@ function transports(env: Env, world: InboundWorld, owner: Owner): { [P in Provid
     ownerOf: () => owner,
     taken: (message, recipients) => recordTaken(config(env).provider_log_url, message, recipients),
   };
-  return { simulator: simulatorTransport(ports), loopback: loopbackTransport(ports) };
+  const relay = config(env).deployment.smtp_enabled ? { smtp: relayTransport(env, world, owner) } : {};
+  return { ...providers(env), ...relay, simulator: simulatorTransport(ports), loopback: loopbackTransport(ports) };
 }
 
 /** On a local run the simulated provider keeps a log of its own outside the runtime, so that a test can hold us to it. */

@@ -8,24 +8,32 @@ import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
  * @param optional an absent body counts as `{}`
  */
 export async function readBody(request: Request, optional: boolean): Promise<Result<unknown>> {
-  const bytes = await readBytes(request);
+  const bytes = await readBytes(request, LIMITS.request_body_bytes_max);
   if (!bytes.ok) return bytes;
   if (bytes.value.length === 0 && optional) return ok({});
   const type = (request.headers.get('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
   if (type !== 'application/json' && !/^application\/[a-z0-9.+-]+\+json$/.test(type)) {
     return invalidRequest({ path: '', message: 'must be sent as Content-Type: application/json' });
   }
-  let text: string;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes.value);
-  } catch {
-    return invalidRequest({ path: '', message: 'must be UTF-8' });
-  }
-  return parseJson(text);
+  const text = decodeUtf8(bytes.value);
+  return text === undefined ? invalidRequest({ path: '', message: 'must be UTF-8' }) : parseJson(text);
 }
 
-async function readBytes(request: Request): Promise<Result<Uint8Array>> {
-  const max = LIMITS.request_body_bytes_max;
+/** Reads a body of at most `max` bytes as text, whatever its content type; undefined when it is larger or no UTF-8. */
+export async function readText(request: Request, max: number): Promise<string | undefined> {
+  const bytes = await readBytes(request, max);
+  return bytes.ok ? decodeUtf8(bytes.value) : undefined;
+}
+
+function decodeUtf8(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: false }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+async function readBytes(request: Request, max: number): Promise<Result<Uint8Array>> {
   const tooLarge = refuse('payload_too_large', { limit: max });
   if (Number(request.headers.get('content-length') ?? 0) > max) return tooLarge;
   if (request.body === null) return ok(new Uint8Array(0));

@@ -41,6 +41,8 @@ export interface RequestContext {
   /** Facts for a send, read in the same batch as the key. */
   facts: SendScope;
   headers: Headers;
+  /** The body as text, for routes that read it themselves; undefined when it is over `max` bytes or no UTF-8. */
+  readText: (max: number) => Promise<string | undefined>;
   /** Path as requested, without the query. */
   path: string;
   search: URLSearchParams;

@@ -2,6 +2,7 @@ import type { Handlers } from '@pmail/contracts/routes.ts';
 import type { RequestContext } from './context.ts';
 import { billingHandlers } from './routes/billing.ts';
 import { eventHandlers } from './routes/events.ts';
+import { hookHandlers } from './routes/hooks.ts';
 import { identityHandlers } from './routes/identities.ts';
 import { keyHandlers } from './routes/keys.ts';
 import { linkHandlers } from './routes/links.ts';
@@ -33,4 +34,5 @@ export const handlers: Handlers<RequestContext> = {
   ...webhookDeliveryHandlers,
   ...platformHandlers,
   ...recoveryHandlers,
+  ...hookHandlers,
 };

@@ -31,7 +31,7 @@ import { newId } from '../ports/random.ts';
 import { d1 } from '../ports/sql.ts';
 import { type AnswerContext, answer, errorAnswer } from './answer.ts';
 import { authenticate, readCredentials } from './auth.ts';
-import { readBody } from './body.ts';
+import { readBody, readText } from './body.ts';
 import { type AuthKey, type RequestContext, reachesIdentity, reachesTenant } from './context.ts';
 import { within } from './deadline.ts';
 import { refusalOf } from './fault.ts';
@@ -96,6 +96,7 @@ async function serve(
     now: frame.now,
     log,
     headers: c.req.raw.headers,
+    readText: (max: number) => readText(c.req.raw, max),
     path: c.req.path,
     search: new URL(c.req.url).searchParams,
     background: (work: Promise<unknown>) => {

@@ -12,12 +12,14 @@ import type { CancelAnswer, StopAnswer } from '@pmail/engine/mailbox/cancel.ts';
 import type { DryRunAnswer } from '@pmail/engine/mailbox/dry-run.ts';
 import { MailboxEngine } from '@pmail/engine/mailbox/engine.ts';
 import type { IngestAnswer, IngestRequest } from '@pmail/engine/mailbox/ingest.ts';
+import type { JournalCopy, ReportedIds } from '@pmail/engine/mailbox/learn-ids.ts';
 import type * as Read from '@pmail/engine/mailbox/read.ts';
 import type { RebuildProgress } from '@pmail/engine/mailbox/rebuild-types.ts';
 import type { OutcomeAnswer, OutcomeRequest } from '@pmail/engine/mailbox/record-outcome.ts';
 import type { ResolveAnswer } from '@pmail/engine/mailbox/resolve.ts';
 import type { Include } from '@pmail/engine/mailbox/rows.ts';
 import type { SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
+import type { SuppressedAnswer, SuppressedRequest } from '@pmail/engine/mailbox/suppression-round.ts';
 import type { MessagePatch } from '@pmail/engine/mailbox/update.ts';
 import { noMark } from '@pmail/engine/marks.ts';
 import type { SendState } from '@pmail/engine/quota/types.ts';
@@ -105,6 +107,18 @@ export class IdentityMailbox extends DurableObject<Env> {
 
   recordOutcome(call: CallContext, request: OutcomeRequest): Promise<OutcomeAnswer> {
     return this.#owned(call).recordOutcome(request);
+  }
+
+  recordSuppressed(call: CallContext, request: SuppressedRequest): Promise<SuppressedAnswer> {
+    return this.#owned(call).recordSuppressed(request);
+  }
+
+  learnMessageId(call: CallContext, copy: JournalCopy): boolean {
+    return this.#owned(call).learnMessageId(copy);
+  }
+
+  learnReportedIds(call: CallContext, ids: ReportedIds): boolean {
+    return this.#owned(call).learnReportedIds(ids);
   }
 
   applyEvent(call: CallContext, event: DeliveryEvent): Promise<EventAnswer> {

@@ -1,8 +1,11 @@
+import { createExecutionContext } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
 import type { RouteId } from '@pmail/contracts/routes.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { expect } from 'vitest';
+import worker from '../../src/index.ts';
 import { arrive, blockAddress, keyed, type Letter, letter, makeLab, post, suppressAddress } from '../mail.ts';
-import { addDomain, call, paths, send, sql } from '../support.ts';
+import { addDomain, call, paths, requestOf, send, sql } from '../support.ts';
 import { type Also, type Provocation, type Provoked, somebody, type World } from './world.ts';
 
 /** What the policy of a send refuses, in the order of its steps. */
@@ -211,12 +214,17 @@ const transports: Provocation[] = [
     (world) => onDomain(world, 'transport', 'ses'),
     details({ reason: 'ses_not_configured' }),
   ),
-  refused(
-    'transport_unavailable',
-    'relays are off',
-    (world) => onDomain(world, 'transport', 'smtp'),
-    details({ reason: 'smtp_relay_disabled' }),
-  ),
+  {
+    code: 'transport_unavailable',
+    when: 'relays are off',
+    routes: SEND,
+    provoke: async (world, route) => {
+      const { from } = await onDomain(world, 'transport', 'smtp');
+      const request = requestOf(world.key, route, { params: { identity_id: from }, body: letter(), headers: keyed() });
+      return worker.fetch(request as never, { ...env, PM_SMTP_RELAY: 'off' }, createExecutionContext());
+    },
+    also: details({ reason: 'smtp_relay_disabled' }),
+  },
   refused(
     'transport_unavailable',
     'Cloudflare carries no marketing',

@@ -46,6 +46,8 @@ export interface RouteSpec {
   query: z.ZodObject;
   /** Null when the route takes no body. A schema that takes `{}` also stands for a request without a body. */
   body: z.ZodType | null;
+  /** Content type of a body that is not JSON of a schema, which the handler reads itself; `body` is null then. */
+  rawBody?: string;
   success: readonly SuccessSpec[];
   /** The codes of this route alone; `errorsOf` adds those that follow from the rest of the declaration. */
   errors: readonly ErrorCode[];

@@ -1,4 +1,4 @@
-import { createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
 /** A certificate authority for tests, made of nothing but node: X.509 v3 (RFC 5280) with ECDSA over P-256. */
 
@@ -22,16 +22,27 @@ export class Authority {
   readonly #key: KeyObject;
   readonly #name: Buffer;
 
-  constructor(name = 'Test authority') {
+  /** @param kept what `keep` gave, to go on with an authority of another process */
+  constructor(name = 'Test authority', kept?: string) {
+    this.#name = nameOf(name);
+    if (kept !== undefined) {
+      const { cert, key } = JSON.parse(kept) as Certificate;
+      this.cert = cert;
+      this.#key = createPrivateKey(key);
+      return;
+    }
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     this.#key = privateKey;
-    this.#name = nameOf(name);
     const extensions = [
       extension('2.5.29.19', true, sequence(BOOLEAN_TRUE)),
       // keyCertSign
       extension('2.5.29.15', true, der(0x03, Buffer.of(0x02, 0x04))),
     ];
     this.cert = this.#issue(this.#name, publicKey, extensions, 3_650);
+  }
+
+  keep(): string {
+    return JSON.stringify({ cert: this.cert, key: pem(this.#key) });
   }
 
   /** A certificate for a server and its key. */
@@ -48,7 +59,7 @@ export class Authority {
       extension('2.5.29.37', false, sequence(objectId('1.3.6.1.5.5.7.3.1'))),
     ];
     const cert = this.#issue(nameOf(names[0] ?? 'Test server'), publicKey, extensions, days);
-    return { cert, key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
+    return { cert, key: pem(privateKey) };
   }
 
   #issue(subject: Buffer, key: KeyObject, extensions: Buffer[], days: number): string {
@@ -69,6 +80,10 @@ export class Authority {
     const lines = whole.toString('base64').match(/.{1,64}/g) ?? [];
     return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
   }
+}
+
+function pem(key: KeyObject): string {
+  return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
 /** Tag, length, value (X.690). */

@@ -50,8 +50,13 @@ export class RelayServer {
     return player;
   }
 
-  async stop(): Promise<void> {
+  /** Ends every connection there is. */
+  hangUp(): void {
     for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.hangUp();
     await new Promise((resolve) => {
       this.#server.close(resolve);
     });

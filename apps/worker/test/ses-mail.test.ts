@@ -1,0 +1,162 @@
+import { createMessageBatch } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import type { IdentityId, MessageId, TenantId } from '@pmail/core/ids.ts';
+import { bodyOf } from '@pmail/core/sns/message.fixture.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { config, type Env } from '../src/env.ts';
+import type { RequestContext } from '../src/http/context.ts';
+import { receiveSes } from '../src/http/hooks/ses.ts';
+import type { SesReader } from '../src/http/hooks/ses-reader.ts';
+import { sesPorts } from '../src/http/routes/hooks.ts';
+import worker from '../src/index.ts';
+import { createLog } from '../src/log.ts';
+import { newId } from '../src/ports/random.ts';
+import { letter, OWNER, until, waiting } from './mail.ts';
+import { SnsDouble, sesEnv } from './sns/world.ts';
+import { addDomain, db, deploy, identity, makeKey, sql, tenant } from './support.ts';
+
+/** Mail of a domain that sends by SES, from the request to what became of it. */
+
+const account: Env = { ...sesEnv, PM_SES_ACCESS_KEY_ID: 'AKIAIOSFODNN7EXAMPLE', PM_SES_SECRET_ACCESS_KEY: 'secret' };
+const SEND = 'https://email.eu-west-1.amazonaws.com/v2/email/outbound-emails';
+const ID = '0102019ab3c4d5e6-11223344-5566-7788-99aa-bbccddeeff00-000000';
+
+let sns: SnsDouble;
+let from: IdentityId;
+let owner: TenantId;
+let id: MessageId;
+
+beforeEach(async () => {
+  sns = await SnsDouble.create();
+  sns.start();
+  const root = await deploy();
+  ({ id: owner } = await tenant(root, 'acme'));
+  const domain = await addDomain(owner, 'acme.example.com', { inbound: 'ses' });
+  ({ id: from } = await identity(root, owner, 'desk', { owner: OWNER, domain_id: domain }));
+  const key = await makeKey(root, { level: 'tenant', tenant_id: owner });
+  ({ id } = await waiting(key, from, letter({ to: ['jo@example.net'], subject: 'Your booking 4471' })));
+  // Only the consumer has the account; the API of this runtime would refuse a domain that sends by it.
+  await sql("UPDATE domains SET transport = 'ses' WHERE id = ?", domain);
+});
+afterEach(() => {
+  sns.stop();
+  vi.restoreAllMocks();
+});
+
+/** The queue hands the message to a consumer that has the account. */
+async function consume(): Promise<void> {
+  const body = { v: 1, kind: 'send', tenant_id: owner, identity_id: from, message_id: id, request_id: 'req' };
+  const batch = createMessageBatch('pm-outbound', [
+    { id: newId('req', Date.now()), timestamp: new Date(), attempts: 1, body },
+  ]);
+  await worker.queue(batch, account);
+}
+
+async function message() {
+  const [row] = await sql('SELECT mailbox_do_id FROM identities WHERE id = ?', from);
+  const stub = env.MAILBOX.get(env.MAILBOX.idFromString(String(row?.['mailbox_do_id'])));
+  const context = { v: 1 as const, tenant_id: owner, identity_id: from, request_id: 'test' };
+  return stub.getMessage(context, id, { text: false, html: false }, true);
+}
+
+const context = {
+  env: account,
+  config: config(account),
+  db,
+  requestId: newId('req', Date.now()),
+  log: createLog('error'),
+} as unknown as RequestContext;
+
+/** A reader of one kind of event, for what the hook does with what it reads. */
+const read: SesReader = (event, snsMessageId) => {
+  const { kind, recipient } = event as { kind: 'delivered' | 'taken'; recipient: string };
+  const sender = 'desk@acme.example.com';
+  if (kind === 'taken') {
+    const learned = {
+      sender,
+      provider_message_id: ID,
+      rfc_message_id: `${ID}@eu-west-1.amazonses.com`,
+      our_message_id: id,
+    };
+    return { events: [], learned, fault: null };
+  }
+  const delivered = {
+    source: 'ses',
+    event_id: `ses:${snsMessageId}:${recipient}`,
+    provider_message_id: ID,
+    sender,
+    recipient,
+    subject: null,
+    kind,
+    hard: false,
+    smtp_code: '250',
+    enhanced_code: null,
+    smtp_response: null,
+    outcome: 'delivered',
+    suppress: null,
+    occurred_at: Date.now(),
+  } as const;
+  return { events: [delivered], learned: null, fault: null };
+};
+
+async function notify(event: object): Promise<string> {
+  const signed = await sns.notification({ Message: JSON.stringify(event) });
+  return receiveSes({ ...sesPorts({ ...context, now: Date.now() }), read }, 'Notification', bodyOf(signed));
+}
+
+describe('a message', () => {
+  test('leaves by SES, signed, and is known by the id that recipients see (R1)', async () => {
+    sns.answers.set(SEND, () => Response.json({ MessageId: ID }));
+    await consume();
+    expect(await message()).toMatchObject({
+      status: 'submitted',
+      provider: 'ses',
+      provider_message_id: ID,
+      rfc_message_id: `${ID}@eu-west-1.amazonses.com`,
+    });
+    expect(sns.fetched).toEqual([SEND]);
+  });
+
+  test('is delivered when SES says so', async () => {
+    sns.answers.set(SEND, () => Response.json({ MessageId: ID }));
+    await consume();
+    const queued = vi.spyOn(env.Q_OUTBOUND, 'send');
+    expect(await notify({ kind: 'delivered', recipient: 'jo@example.net' })).toBe('taken');
+    expect(queued).toHaveBeenCalledTimes(1);
+    expect(queued.mock.calls[0]?.[0]).toMatchObject({ kind: 'transport_event', tenant_id: owner, identity_id: from });
+    await until(async () => expect((await message())?.status).toBe('delivered'));
+  });
+
+  test('whose answer was lost is found by the ids that SES reports, and by what follows', async () => {
+    sns.answers.set(SEND, () => Promise.reject(new TypeError('Network connection lost.')));
+    await consume();
+    expect(await message()).toMatchObject({ status: 'uncertain', provider_message_id: null });
+    expect(await notify({ kind: 'taken' })).toBe('taken');
+    expect(await message()).toMatchObject({ status: 'uncertain', provider_message_id: ID });
+    await notify({ kind: 'delivered', recipient: 'jo@example.net' });
+    await until(async () => expect((await message())?.status).toBe('delivered'));
+  });
+
+  test('that SES refuses is rejected, and its type is told', async () => {
+    sns.answers.set(SEND, () =>
+      Response.json({ message: 'no' }, { status: 400, headers: { 'x-amzn-errortype': 'MessageRejected' } }),
+    );
+    await consume();
+    expect(await message()).toMatchObject({ status: 'rejected', status_reason: 'provider_validation' });
+  });
+});
+
+describe('a queue that does not take an event', () => {
+  test('makes the hook fail, so that SNS sends it again', async () => {
+    vi.spyOn(env.Q_OUTBOUND, 'send').mockRejectedValueOnce(new Error('the queue is away'));
+    await expect(notify({ kind: 'delivered', recipient: 'jo@example.net' })).rejects.toThrow();
+  });
+});
+
+test('an event of mail that is not ours is acknowledged', async () => {
+  await sql("UPDATE addresses SET address = 'other@acme.example.com' WHERE address = 'desk@acme.example.com'");
+  const queued = vi.spyOn(env.Q_OUTBOUND, 'send');
+  expect(await notify({ kind: 'delivered', recipient: 'jo@example.net' })).toBe('taken');
+  expect(await notify({ kind: 'taken' })).toBe('taken');
+  expect(queued).not.toHaveBeenCalled();
+});

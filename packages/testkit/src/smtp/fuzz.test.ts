@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { fuzzRelay } from './fuzz.ts';
+
+/** A part of what `npm run fuzz` does; the whole is a million inputs. */
+
+const INPUTS = Number(process.env['PM_FUZZ_INPUTS'] ?? 20_000);
+const SEED = Number(process.env['PM_FUZZ_SEED'] ?? 4_471);
+
+test(`no server makes the exchange with a relay say what is not true (${INPUTS} inputs, seed ${SEED})`, () => {
+  const { ends, dots } = fuzzRelay(INPUTS, SEED);
+  // The inputs are worth something only when every end is among them.
+  for (const kind of ['accepted', 'rejected', 'retry_later', 'unknown']) {
+    expect(ends[kind], kind).toBeGreaterThan(INPUTS / 200);
+  }
+  expect(dots).toBeGreaterThan(INPUTS / 20);
+});
+
+test('the same seed is the same run', () => {
+  expect(fuzzRelay(500, 7)).toEqual(fuzzRelay(500, 7));
+});
