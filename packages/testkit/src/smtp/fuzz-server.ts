@@ -88,7 +88,8 @@ export const TEMPERS = [2, 6, 20, 60] as const;
 
 /** What a server does next to a client that is in `exchange`, and has last said `line`. */
 export function nextEvent(chance: Chance, temper: number, exchange: Exchange, line: string): ExchangeEvent {
-  if (!chance.once(temper)) return wellBehaved(chance, exchange);
+  // The answer to the final dot is where a lie would cost most.
+  if (!chance.once(exchange.step === 'dot' ? 2 : temper)) return wellBehaved(chance, exchange);
   const roll = chance.next();
   if (roll < 0.7) return { kind: 'received', bytes: latin1(oddReply(chance, exchange, line)) };
   if (roll < 0.8) return { kind: chance.pick(['closed', 'failed']) };

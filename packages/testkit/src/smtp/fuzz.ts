@@ -1,6 +1,12 @@
 import { LIMITS } from '@pmail/core/limits.ts';
 import { advance, begin } from '@pmail/core/smtp/exchange.ts';
-import type { Advance, Exchange, ExchangeEvent, ExchangePlan } from '@pmail/core/smtp/exchange-types.ts';
+import type {
+  Advance,
+  Exchange,
+  ExchangeCommand,
+  ExchangeEvent,
+  ExchangePlan,
+} from '@pmail/core/smtp/exchange-types.ts';
 import { EMPTY_READER, type ReadStep, readReply } from '@pmail/core/smtp/reply.ts';
 import { Chance, latin1, nextEvent, reply, TEMPERS } from './fuzz-server.ts';
 
@@ -118,16 +124,17 @@ interface Watch {
   /** Bytes since the last thing that was written. */
   heard: string;
   dotted: boolean;
-  said: string;
+  /** Lines of the client so far. */
+  said: string[];
 }
 
 function exchangeAnyhow(chance: Chance, report: FuzzReport): void {
   const plan = planOf(chance);
   const temper = chance.pick(TEMPERS);
-  const watch: Watch = { secure: false, heard: '', dotted: false, said: '' };
+  const watch: Watch = { secure: false, heard: '', dotted: false, said: [] };
   let now = begin(plan);
   for (let n = 0; n < 80 && now.exchange.step !== 'over'; n++) {
-    const event = nextEvent(chance, temper, now.exchange, watch.said);
+    const event = nextEvent(chance, temper, now.exchange, chance.pick(watch.said) ?? '');
     for (const part of cut(chance, event)) {
       report.events++;
       const before = now.exchange;
@@ -174,6 +181,8 @@ function check(watch: Watch, before: Exchange, event: ExchangeEvent, { exchange,
     const told = event.kind === 'connected' || event.kind === 'secured' || event.kind === 'body_written';
     must(told || whole?.end === watch.heard.length, 'a command out of step', [watch.heard, next, event.kind]);
     must(!told || watch.heard === '', 'a command although something was left unread', [watch.heard, next]);
+    const wanted = answerBefore(next);
+    must(told || wanted === undefined || whole?.code === wanted, 'a command behind another answer', [whole, next]);
   }
   if (before.result !== null) {
     must(exchange.result === before.result, 'another result', exchange.result);
@@ -187,7 +196,7 @@ function check(watch: Watch, before: Exchange, event: ExchangeEvent, { exchange,
       must(!tells || secret, 'a secret that is not marked', line);
       must(watch.secure || !secret, 'a login without TLS', line);
       must(watch.secure || /^(EHLO|STARTTLS|QUIT)/.test(line), 'said without TLS', line);
-      watch.said = line;
+      watch.said.push(line);
     }
     if (command.kind === 'write_dot') {
       must(before.step === 'body' && exchange.accepted.length > 0, 'a dot for nobody', before.step);
@@ -196,6 +205,15 @@ function check(watch: Watch, before: Exchange, event: ExchangeEvent, { exchange,
   }
   if (exchange.result !== null && before.result === null) checkEnd(watch, before, exchange, whole?.code ?? null);
   if (next !== undefined) watch.heard = '';
+}
+
+/** The one answer behind which a command may follow, where there is only one. */
+function answerBefore(command: ExchangeCommand): string | undefined {
+  if (command.kind === 'start_tls') return '220';
+  if (command.kind === 'write_body') return '354';
+  if (command.kind !== 'write') return undefined;
+  if (command.line.startsWith('MAIL')) return '235';
+  return command.line.startsWith('EHLO') ? '220' : undefined;
 }
 
 /** Holds a fresh result against what was really heard. */
