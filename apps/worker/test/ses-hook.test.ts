@@ -1,4 +1,5 @@
 import { env } from 'cloudflare:workers';
+import { routeSpec } from '@pmail/contracts/routes.ts';
 import { wireError } from '@pmail/contracts/schemas/error.ts';
 import { bodyOf, TOPIC } from '@pmail/core/sns/message.fixture.ts';
 import type { SnsMessage } from '@pmail/core/sns/message.ts';
@@ -44,6 +45,12 @@ async function taken(answer: Promise<Response>): Promise<void> {
   const response = await answer;
   expect([response.status, await response.text()]).toEqual([200, '']);
 }
+
+test('the hook needs no key, and has a refusal of its own', () => {
+  const { method, path, access, errors } = routeSpec('hooks.ses');
+  expect([method, path, access]).toEqual(['POST', '/hooks/ses', { kind: 'public' }]);
+  expect(errors).toEqual(['invalid_signature']);
+});
 
 describe('a confirmation', () => {
   test('that is signed is followed once, and answered', async () => {

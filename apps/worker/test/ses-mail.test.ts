@@ -11,7 +11,7 @@ import { sesPorts } from '../src/http/routes/hooks.ts';
 import worker from '../src/index.ts';
 import { createLog } from '../src/log.ts';
 import { newId } from '../src/ports/random.ts';
-import { letter, OWNER, until, waiting } from './mail.ts';
+import { letter, mailboxRemote, OWNER, until, waiting } from './mail.ts';
 import { SnsDouble, sesEnv } from './sns/world.ts';
 import { addDomain, db, deploy, identity, makeKey, sql, tenant } from './support.ts';
 
@@ -53,10 +53,8 @@ async function consume(): Promise<void> {
 }
 
 async function message() {
-  const [row] = await sql('SELECT mailbox_do_id FROM identities WHERE id = ?', from);
-  const stub = env.MAILBOX.get(env.MAILBOX.idFromString(String(row?.['mailbox_do_id'])));
-  const context = { v: 1 as const, tenant_id: owner, identity_id: from, request_id: 'test' };
-  return stub.getMessage(context, id, { text: false, html: false }, true);
+  const { stub, call } = await mailboxRemote(from);
+  return stub.getMessage(call, id, { text: false, html: false }, true);
 }
 
 const context = {

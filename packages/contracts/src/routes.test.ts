@@ -82,11 +82,12 @@ describe('the table', () => {
     });
   });
 
-  test('opens nothing but health, the document and links to the public', () => {
+  test('opens nothing but health, the document, links and the hooks of providers to the public', () => {
     expect(ROUTE_IDS.filter((id) => routeSpec(id).access.kind === 'public')).toEqual([
       'health.get',
       'openapi.get',
       'links.get',
+      'hooks.ses',
     ]);
   });
 

@@ -47,6 +47,9 @@ export const ELSEWHERE: Record<string, Codes> = {
   billing: {
     'tenants.billing.update': ['tenant_erased'],
   },
+  'ses-hook': {
+    'hooks.ses': ['invalid_signature'],
+  },
   'signing-keys': {
     'platform.keys.rotate': ['key_limit_reached'],
   },
@@ -99,6 +102,11 @@ export const IMPOSSIBLE: Impossible[] = [
     why: 'the directory has changed when the object is told of it, so a slow one answers unavailable',
     code: 'timeout',
     on: oneOf('tenants.update', 'tenants.billing.update', 'identities.create', 'identities.update'),
+  },
+  {
+    why: 'nobody waits for its answer but SNS, which is told of any fault in the same way',
+    code: 'timeout',
+    on: oneOf('hooks.ses'),
   },
   { why: 'any valid key may ask', code: 'permission_denied', on: oneOf('me.get') },
   {
