@@ -1,4 +1,5 @@
 import type { Address } from '../address/address.ts';
+import type { MessageId } from '../ids.ts';
 
 export type EventSource = 'cloudflare' | 'ses' | 'simulator' | 'loopback' | 'dsn';
 
@@ -12,6 +13,12 @@ export interface DeliveryEvent {
   source: EventSource;
   event_id: string;
   provider_message_id: string | null;
+  /** Message-IDs by which the report may mean the message, the likeliest first. Missing in reports of older code. */
+  message_ids?: readonly string[];
+  /** Further names of that same message that the report shows; they are kept for what comes later. */
+  aliases?: readonly string[];
+  /** Our own id, where the message carried it through the provider or relay and back. Missing in reports of older code. */
+  our_message_id?: MessageId | null;
   sender: Address;
   recipient: Address;
   subject: string | null;
@@ -26,6 +33,17 @@ export interface DeliveryEvent {
   outcome: AbuseOutcome | null;
   /** Why the recipient gets on the suppression list, if it does. */
   suppress: SuppressionReason | null;
+  /** Unix ms by the provider's clock. */
+  occurred_at: number;
+}
+
+/** Names of a message that its provider tells without saying that anything has happened to it. */
+export interface LearnedId {
+  sender: Address;
+  provider_message_id: string;
+  /** The Message-ID that recipients see, without brackets. */
+  rfc_message_id: string;
+  our_message_id: MessageId | null;
   /** Unix ms by the provider's clock. */
   occurred_at: number;
 }
