@@ -14,15 +14,15 @@ import type { RequestContext } from '../context.ts';
 export async function checkUrl(context: RequestContext, url: string): Promise<Refusal | null> {
   const fault = endpointUrlFault(url, endpointRules(context.env));
   if (fault !== null) return invalidRequest({ path: 'url', message: fault });
-  switch (await reachFault(webhookWorld(context.env, context.requestId), url)) {
-    case null:
-      return null;
-    case 'dns':
-      return invalidRequest({ path: 'url', message: 'has a host whose address was not found' });
-    default:
-      return invalidRequest({ path: 'url', message: 'has a host with an address that must not be reached' });
-  }
+  const unreachable = await reachFault(webhookWorld(context.env, context.requestId), url);
+  return unreachable === null ? null : invalidRequest({ path: 'url', message: UNREACHABLE[unreachable] });
 }
+
+const UNREACHABLE = {
+  invalid_url: 'is not allowed',
+  dns: 'has a host whose address was not found',
+  ssrf_blocked: 'has a host with an address that must not be reached',
+} as const;
 
 /** Who subscribes to mail reads it, so the key must be allowed to. */
 export function checkTypes({ key }: RequestContext, types: readonly string[]): Refusal | null {
