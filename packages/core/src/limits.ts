@@ -108,6 +108,9 @@ export const LIMITS = {
   /** Attempts at one endpoint at the same time. */
   webhook_parallel_count_max: 8,
   webhook_wait_spread_ratio: 0.1,
+  /** So many failures in a row, the first of them so long ago, switch an endpoint off. */
+  webhook_failures_count_max: 100,
+  webhook_failures_spread_ms: 24 * 3_600_000,
   webhook_replay_events_max: 1_000,
   webhook_replay_age_ms_max: 30 * 86_400_000,
   webhook_deliveries_kept_ms: 30 * 86_400_000,
