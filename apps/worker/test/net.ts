@@ -50,8 +50,7 @@ export class Net {
 
   /** Stands in for `fetch` until mocks are restored. */
   install(): this {
-    vi.spyOn(globalThis, 'fetch').mockImplementation(((input, init) =>
-      this.#fetch(String(input), init as RequestInit)) as typeof fetch);
+    vi.spyOn(globalThis, 'fetch').mockImplementation(this.#fetch as typeof fetch);
     return this;
   }
 

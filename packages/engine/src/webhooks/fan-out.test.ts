@@ -169,8 +169,8 @@ describe('the sweep', () => {
     // The oldest first.
     expect(hooks.queued()).toEqual([4, 3, 2].map((n) => `fanout ${events[n]}`));
     await hooks.run();
-    expect((await hooks.attempts(id)).map(({ event_id: event }) => event).sort()).toEqual(
-      [events[2], events[3], events[4]].sort(),
+    expect(new Set((await hooks.attempts(id)).map(({ event_id: event }) => event))).toEqual(
+      new Set(events.slice(2, 5)),
     );
     expect(await sweepWebhooks(hooks.world)).toBe(0);
   });
