@@ -72,7 +72,6 @@ describe('an entry becomes an event', () => {
       event_id: `dsn:${ENVELOPE.report_id}:jo@example.net`,
       provider_message_id: null,
       message_ids: [OURS],
-      aliases: [OURS],
       our_message_id: 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T',
       sender: DESK,
       recipient: 'jo@example.net',

@@ -130,7 +130,6 @@ function eventFor(
     event_id: `dsn:${envelope.report_id}:${recipient}`,
     provider_message_id: null,
     message_ids: report.message_ids,
-    aliases: report.returned_ids,
     our_message_id: ourMessageIn(report, envelope.sender),
     sender: envelope.sender,
     recipient,

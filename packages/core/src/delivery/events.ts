@@ -7,17 +7,18 @@ export type DeliveryKind = 'delivered' | 'deferred' | 'bounced' | 'failed' | 're
 
 /**
  * What a provider says happened to one recipient, in one form for every provider. `event_id` names the report: the
- * same id always means the same report, however often it arrives.
+ * same id always means the same report, however often it arrives. What is optional is missing in reports that waited in a
+ * queue for newer code.
  */
 export interface DeliveryEvent {
   source: EventSource;
   event_id: string;
   provider_message_id: string | null;
-  /** Message-IDs by which the report may mean the message, the likeliest first. Missing in reports of older code. */
+  /** The Message-ID that recipients see, without brackets, where the provider's id tells it. */
+  rfc_message_id?: string | null;
+  /** Message-IDs by which a report that came as mail may mean the message, the likeliest first. */
   message_ids?: readonly string[];
-  /** Further names of that same message that the report shows; they are kept for what comes later. */
-  aliases?: readonly string[];
-  /** Our own id, where the message carried it through the provider or relay and back. Missing in reports of older code. */
+  /** Our own id of the message, where it went through the provider or relay and came back. */
   our_message_id?: MessageId | null;
   sender: Address;
   recipient: Address;

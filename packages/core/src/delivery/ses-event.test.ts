@@ -104,7 +104,7 @@ describe('case 30: the report spells the recipient in another case', () => {
       source: 'ses',
       event_id: 'ses:sns-1:reader@example.net',
       provider_message_id: ID,
-      message_ids: [`${ID}@eu-west-1.amazonses.com`],
+      rfc_message_id: `${ID}@eu-west-1.amazonses.com`,
       our_message_id: null,
       sender: 'desk@acme.example.com',
       recipient: 'reader@example.net',
@@ -321,7 +321,7 @@ describe('what is missing (R2)', () => {
 
   it('is the id: the report can still name its message by the tag', () => {
     const event = only({ ...bounce({}), mail: mail(['jo@example.net'], { messageId: undefined }) });
-    expect(event).toMatchObject({ provider_message_id: null, message_ids: [] });
+    expect(event).toMatchObject({ provider_message_id: null, rfc_message_id: null });
     expect(sesEvent({ eventType: 'Send', mail: mail([], { messageId: undefined }) }, ENVELOPE)).toEqual({
       kind: 'unparsable',
     });

@@ -172,7 +172,7 @@ function each(
       source: 'ses',
       event_id: `ses:${envelope.notification_id}:${recipient.address}`,
       provider_message_id: id,
-      message_ids: id === null ? [] : [sesWireId(id, envelope.region)],
+      rfc_message_id: id === null ? null : sesWireId(id, envelope.region),
       our_message_id: taggedId(mail),
       sender,
       recipient: recipient.address,

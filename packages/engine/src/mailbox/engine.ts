@@ -1,4 +1,6 @@
-import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { DsnReport } from '@pmail/core/delivery/dsn.ts';
+import type { DsnEnvelope } from '@pmail/core/delivery/dsn-verdict.ts';
+import type { DeliveryEvent, LearnedId } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
@@ -15,12 +17,14 @@ import { expireClaims } from './claim-expiry.ts';
 import { isWaiting } from './claims.ts';
 import { dispatchQueued } from './dispatch.ts';
 import { type DryRunAnswer, dryRun } from './dry-run.ts';
+import { applyDsn, type DsnAnswer } from './event-dsn.ts';
 import { emit } from './events.ts';
 import { sendFollowups } from './followups.ts';
 import { type IngestAnswer, type IngestRequest, ingest } from './ingest.ts';
 import { maintain } from './maintenance.ts';
 import { findMessage } from './messages.ts';
 import { dispatchOutbox, readEvent } from './outbox.ts';
+import { learnId } from './provider-ids.ts';
 import { payQuota } from './quota-tasks.ts';
 import * as read from './read.ts';
 import { rebuildLedger } from './rebuild.ts';
@@ -103,6 +107,14 @@ export class MailboxEngine {
 
   applyEvent(event: DeliveryEvent): Promise<EventAnswer> {
     return this.#withEntry((world) => applyEvent(world, event));
+  }
+
+  applyDsn(report: DsnReport, envelope: DsnEnvelope): Promise<DsnAnswer> {
+    return this.#withEntry((world) => applyDsn(world, report, envelope));
+  }
+
+  learnId(learned: LearnedId): boolean {
+    return learnId(this.#enter(), learned);
   }
 
   ingest(request: IngestRequest): Promise<IngestAnswer> {
