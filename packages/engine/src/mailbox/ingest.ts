@@ -186,6 +186,10 @@ function threadByHeaders(sql: Sql, { in_reply_to, references }: IngestRequest['p
       sql.first<{ thread_seq: number }>(
         "SELECT thread_seq FROM messages WHERE direction = 'outbound' AND provider_message_id = ? ORDER BY rowid DESC LIMIT 1",
         id,
+      ) ??
+      sql.first<{ thread_seq: number }>(
+        'SELECT m.thread_seq FROM message_aliases a JOIN messages m ON m.rowid = a.message_rowid WHERE a.alias = ?',
+        id,
       );
     if (found !== undefined) return found.thread_seq;
   }
