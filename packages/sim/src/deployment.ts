@@ -9,6 +9,7 @@ import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { ThreadKey } from '@pmail/core/threading/token.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound, type InboundWorld } from '@pmail/engine/consumers/inbound.ts';
+import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
 import type { MailboxRemote } from '@pmail/engine/consumers/world.ts';
 import { indexEvents, lastSequence } from '@pmail/engine/directory/events.ts';
@@ -222,6 +223,7 @@ export class Deployment {
         engine((e) => e.recordOutcome(request), `outcome ${request.result.kind} ${request.message_id}`),
       stopSend: (id, reason) => engine((e) => e.stopSend(id, reason), `stop ${id}`),
       applyEvent: (event) => engine((e) => e.applyEvent(event), `event ${event.kind} ${event.recipient}`),
+      learnId: (learned) => engine((e) => e.learnId(learned), `learn ${learned.provider_message_id}`),
       ingest: (request) => engine((e) => e.ingest(request), `ingest ${request.message_id}`),
       emitEvent: (type, data, known) => engine((e) => e.emitEvent(type, data, known), `emit ${type}`),
     };
@@ -278,6 +280,7 @@ export class Deployment {
 
   #consumeOutbound(process: Process, job: OutboundJob): ReturnType<typeof consumeSend> {
     if (job.kind === 'transport_event') return consumeEvent(this.#consumerWorld(process, null), job.event);
+    if (job.kind === 'learned_id') return consumeLearnedId(this.#consumerWorld(process, null), job.learned);
     return consumeSend(this.#consumerWorld(process, job), job);
   }
 

@@ -2,6 +2,7 @@ import { cloudflareEvent } from '@pmail/core/delivery/cloudflare-event.ts';
 import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
+import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
 import { ACK, type Disposition } from '@pmail/engine/consumers/world.ts';
 import type { Env } from '../env.ts';
@@ -35,6 +36,8 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
 function outbound(env: Env, job: OutboundJob): Promise<Disposition> {
   if (job.kind === 'transport_event')
     return consumeEvent(consumerWorld(env, newId('req', Date.now()), null), job.event);
+  if (job.kind === 'learned_id')
+    return consumeLearnedId(consumerWorld(env, newId('req', Date.now()), null), job.learned);
   return consumeSend(consumerWorld(env, job.request_id, job), job);
 }
 

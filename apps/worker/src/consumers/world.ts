@@ -49,6 +49,7 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
         recordOutcome: (request) => stub.recordOutcome(call(route), request),
         stopSend: (id, reason) => stub.stopSend(call(route), id, reason),
         applyEvent: (event) => stub.applyEvent(call(route), event),
+        learnId: (learned) => stub.learnId(call(route), learned),
         ingest: (request) => stub.ingest(call(route), request),
         emitEvent: (type, data, known) => stub.emitEvent(call(route), type, data, known),
       };

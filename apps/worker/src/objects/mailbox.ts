@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { DeliveryEvent, LearnedId } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
@@ -109,6 +109,10 @@ export class IdentityMailbox extends DurableObject<Env> {
 
   applyEvent(call: CallContext, event: DeliveryEvent): Promise<EventAnswer> {
     return this.#owned(call).applyEvent(event);
+  }
+
+  learnId(call: CallContext, learned: LearnedId): boolean {
+    return this.#owned(call).learnId(learned);
   }
 
   ingest(call: CallContext, request: IngestRequest): Promise<IngestAnswer> {

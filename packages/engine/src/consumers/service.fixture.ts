@@ -108,6 +108,7 @@ export class Service {
       recordOutcome: (request) => this.records.run(() => rig.engine.recordOutcome(request)),
       stopSend: (id, reason) => this.stops.run(() => rig.engine.stopSend(id, reason)),
       applyEvent: (event) => this.applies.run(() => rig.engine.applyEvent(event)),
+      learnId: (learned) => this.applies.run(() => rig.engine.learnId(learned)),
       ingest: (request) => rig.engine.ingest(request),
       emitEvent: (type, data, known) => this.emits.run(() => rig.engine.emitEvent(type, data, known)),
     };

@@ -1,5 +1,5 @@
 import type { Address } from '@pmail/core/address/address.ts';
-import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { DeliveryEvent, LearnedId } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { EventId, IdFactory, MessageId } from '@pmail/core/ids.ts';
 import type { OutboundJob } from '@pmail/core/queue/jobs.ts';
@@ -22,6 +22,8 @@ export interface MailboxRemote {
   recordOutcome(request: OutcomeRequest): Promise<OutcomeAnswer>;
   stopSend(id: MessageId, reason: string): Promise<StopAnswer>;
   applyEvent(event: DeliveryEvent): Promise<EventAnswer>;
+  /** False when no message there is meant, at least not yet. */
+  learnId(learned: LearnedId): Promise<boolean>;
   ingest(request: IngestRequest): Promise<IngestAnswer>;
   emitEvent(type: EventType, data: Record<string, unknown>, known: { id: EventId; occurred_at: number }): Promise<void>;
 }
