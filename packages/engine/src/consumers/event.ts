@@ -32,10 +32,14 @@ export async function consumeEvent(world: ConsumerWorld, event: DeliveryEvent): 
   return ACK;
 }
 
-/** The event may have overtaken the record of its own send: its age, not the count of deliveries, ends the waiting. */
 function notFound(world: ConsumerWorld, event: DeliveryEvent, ambiguous: boolean): Disposition {
   if (ambiguous) world.count('reconcile_ambiguous_total');
-  if (world.now() - event.occurred_at < LIMITS.event_orphan_age_ms) return retryAfter(LIMITS.event_retry_s * 1_000);
+  return untilOrphaned(world, event.occurred_at);
+}
+
+/** A report may have overtaken the record of its own send: its age, not the count of deliveries, ends the waiting. */
+export function untilOrphaned(world: ConsumerWorld, occurredAt: number): Disposition {
+  if (world.now() - occurredAt < LIMITS.event_orphan_age_ms) return retryAfter(LIMITS.event_retry_s * 1_000);
   world.count('delivery_orphaned_total');
   return ACK;
 }
@@ -80,7 +84,8 @@ export async function suppressAddress(
 }
 
 async function countOutcome(world: ConsumerWorld, route: Route, event: DeliveryEvent, answer: Found): Promise<void> {
-  if (answer.outcome === null) return;
+  // Its id may be forgotten where it would be known again; and it says nothing about how the identity sends now.
+  if (answer.outcome === null || world.now() - event.occurred_at >= LIMITS.outcome_event_retention_ms) return;
   const scope = await readScope(world.db, route.identity_id, world.now(), world.deployment);
   if (scope === undefined) return;
   const { complaint_rate_pause, bounce_rate_pause } = scope.tenant.policy.abuse;
@@ -101,7 +106,7 @@ async function countOutcome(world: ConsumerWorld, route: Route, event: DeliveryE
     bounce_window: LIMITS.bounce_window_count,
   };
   const entropy = await world.hmac(`identity.paused:${route.identity_id}:${event.event_id}`);
-  const pausedAt = await pauseForAbuse(world.db, route.identity_id, {
+  const pausedAt = await pauseForAbuse(world.db, route.identity_id, judged.counted_at, {
     id: derivedId('aud', event.occurred_at, entropy),
     tenant_id: route.tenant_id,
     actor_key_id: null,
