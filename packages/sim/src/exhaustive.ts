@@ -26,6 +26,8 @@ const REPORT_ORDERS: readonly ReportPlan[] = [
 
 interface Variant {
   outcome: CallOutcome;
+  /** Which identity sends: each has a provider of its own. */
+  sender: number;
   reports: ReportPlan;
   copies: number;
   crash: { mark: MarkName; nth: number } | null;
@@ -37,18 +39,23 @@ const LIVE_BODY: SendBody = {
   text: 'Hello.',
 };
 
+/** Identities by what their provider does: nothing special, partial acceptance, naming our id in its reports. */
+const PLAIN = 0;
+const RELAY = 1;
+const NAMING = 2;
+
 function singleSchedule(variant: Variant): Schedule {
   return {
     seed: 1,
     faults: { ...NO_FAULTS, copies: variant.copies, crash_at: variant.crash },
-    tenants: [{ mode: 'live', identities: 2 }],
+    tenants: [{ mode: 'live', identities: 3 }],
     plan: () => ({
       // Only the first call is the case; later ones are only made for what it left queued.
       outcome: (_message, call) => (call === 0 ? variant.outcome : 'accept'),
       reports: () => variant.reports,
       delay: (n) => (n === 0 ? 100 : 2_000),
     }),
-    act: (stage) => [send(stage, variant.outcome === 'partial' ? 1 : 0, LIVE_BODY)],
+    act: (stage) => [send(stage, variant.sender, LIVE_BODY)],
     stormy_ms: 120_000,
   };
 }
@@ -101,7 +108,17 @@ function families(): Family[] {
     for (const reports of orders) {
       list.push({
         name: `${outcome} [${reports.join(' ')}]`,
-        make: (copies, crash) => singleSchedule({ outcome, reports, copies, crash }),
+        make: (copies, crash) =>
+          singleSchedule({ outcome, sender: outcome === 'partial' ? RELAY : PLAIN, reports, copies, crash }),
+      });
+    }
+  }
+  // Reports that name our message, so that each of them counts whatever became of our own record.
+  for (const outcome of ['accept', 'accept_and_lose_answer'] as const) {
+    for (const reports of REPORT_ORDERS.slice(1, 4)) {
+      list.push({
+        name: `named ${outcome} [${reports.join(' ')}]`,
+        make: (copies, crash) => singleSchedule({ outcome, sender: NAMING, reports, copies, crash }),
       });
     }
   }

@@ -56,6 +56,14 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
   insertDomain(deployment, PLATFORM, 'agents.example', 'cloudflare');
   const relay = deployment.newId('dom', START);
   insertDomain(deployment, relay, 'relay.example', 'smtp');
+  const tagging = deployment.newId('dom', START);
+  insertDomain(deployment, tagging, 'tagging.example', 'ses');
+  // The relay knows partial acceptance; SES hands our own id back in its reports.
+  const live = [
+    { id: PLATFORM, name: 'agents.example' },
+    { id: relay, name: 'relay.example' },
+    { id: tagging, name: 'tagging.example' },
+  ] as const;
   const out: SimIdentity[] = [];
   tenants.forEach(({ mode, identities, policy = {}, granted }, tenantIndex) => {
     const tenantId = deployment.newId('ten', START);
@@ -75,9 +83,8 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
     deployment.addTenant(tenantId, policy, granted);
     for (let i = 0; i < identities; i++) {
       const identityId = deployment.newId('idn', START);
-      // Every second live identity sends through the relay, which knows partial acceptance.
-      const domain = mode === 'live' && i % 2 === 1 ? relay : PLATFORM;
-      const address = `agent${i}.t${tenantIndex}@${domain === relay ? 'relay.example' : 'agents.example'}`;
+      const domain = live[mode === 'live' ? i % live.length : 0] ?? live[0];
+      const address = `agent${i}.t${tenantIndex}@${domain.name}`;
       insert(deployment, 'identities', {
         id: identityId,
         tenant_id: tenantId,
@@ -90,7 +97,13 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
         created_at: START,
         updated_at: START,
       });
-      insertAddress(deployment, { id: deployment.newId('adr', START), address, domain, tenantId, identityId });
+      insertAddress(deployment, {
+        id: deployment.newId('adr', START),
+        address,
+        domain: domain.id,
+        tenantId,
+        identityId,
+      });
       deployment.addIdentity({ tenant_id: tenantId, identity_id: identityId });
       out.push({ tenant_id: tenantId, identity_id: identityId, address, mode });
     }

@@ -159,7 +159,7 @@ export class ProviderDouble {
     record.accepted = taken;
     // A relay has no id of its own: ours, the Message-ID, is all that both calls of one message share.
     const id = provider === 'smtp' ? `smtp:relay.example:${message.message_id}` : `prov-${++this.#ids}`;
-    for (const recipient of taken) this.#planReports(message, id, recipient);
+    for (const recipient of taken) this.#planReports(provider, message, id, recipient);
     return {
       kind: 'accepted',
       provider_message_id: id,
@@ -176,13 +176,15 @@ export class ProviderDouble {
     };
   }
 
-  #planReports(message: OutgoingMessage, id: string, recipient: string): void {
+  #planReports(provider: Provider, message: OutgoingMessage, id: string, recipient: string): void {
     const universe = this.#universe;
     let delay = universe.chance('event_early') ? 0 : 3_000;
     this.#plan.reports(recipient).forEach((report, index) => {
       delay += this.#plan.delay(index);
       universe.scheduler.after(delay, () => {
-        const event = reportEvent(message, id, recipient, report, index, universe.now);
+        const plain = reportEvent(message, id, recipient, report, index, universe.now);
+        const event: DeliveryEvent =
+          provider === 'ses' ? { ...plain, source: 'ses', our_message_id: message.message_id } : plain;
         this.reported.push(event);
         universe.log(`report: ${report} for ${recipient} of ${message.message_id}`);
         this.#emit(event);

@@ -19,7 +19,7 @@ export function randomSchedule(seed: number): Schedule {
     seed,
     faults: drawFaults(random),
     tenants: [
-      { mode: 'live', identities: 2, ...drawLimits(random) },
+      { mode: 'live', identities: 3, ...drawLimits(random) },
       { mode: 'test', identities: 2, ...drawLimits(random) },
     ],
     plan: providerPlan,

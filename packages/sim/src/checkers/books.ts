@@ -72,7 +72,7 @@ function recount(
     for (const { address } of own) {
       const steps = trace.filter((step) => step.rowid === message.rowid && step.address === address);
       const submitted = steps.some((step) => step.new === 'submitted');
-      const reported = steps.some((step) => step.old === 'uncertain' && REPORTED.includes(step.new));
+      const reported = steps.some((step) => UNKNOWN.includes(step.old) && REPORTED.includes(step.new));
       if (submitted || reported) any++;
     }
     accepted += any;
@@ -82,7 +82,8 @@ function recount(
   return { accepted, outbound, inbound, counted };
 }
 
-/** Statuses by which an uncertain recipient turns out to have been taken. */
+/** Statuses of recipients of whom nobody knows yet that they were taken, and those by which they turn out to be. */
+const UNKNOWN = ['queued', 'uncertain'];
 const REPORTED = ['delivered', 'deferred', 'bounced', 'complained'];
 
 function wasQueued(trace: { rowid: number; old: string }[], rowid: number): boolean {
