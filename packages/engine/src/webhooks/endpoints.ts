@@ -75,6 +75,18 @@ export function wants(
   return identities === null || (event.identity_id !== null && identities.includes(event.identity_id));
 }
 
+/** Whether an endpoint may name these identities: those of its tenant; for the platform's any but one that is gone. */
+export async function mayName(db: Db, tenant: TenantId | null, ids: readonly IdentityId[]): Promise<boolean> {
+  const found = await queryAll(
+    db,
+    `SELECT 1 FROM identities WHERE id IN (SELECT value FROM json_each(?1)) AND status IN ('active', 'paused')
+       AND (?2 IS NULL OR (tenant_id = ?2 AND is_system = 0))`,
+    JSON.stringify(ids),
+    tenant,
+  );
+  return found.length === ids.length;
+}
+
 /**
  * Adds an endpoint unless its owner has `max` of them; the count is taken in the same transaction.
  *
