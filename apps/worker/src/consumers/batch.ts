@@ -8,7 +8,7 @@ import { errorPlace } from '../log.ts';
  * third message gives back only the rest. A throw is a fault that nobody foresaw: the queue delivers again later.
  */
 export async function runBatch<T>(
-  batch: MessageBatch<T>,
+  batch: Pick<MessageBatch<T>, 'queue' | 'messages'>,
   log: Log,
   run: (job: T) => Promise<Disposition>,
 ): Promise<void> {
