@@ -136,9 +136,9 @@ describe('a suppression', () => {
   });
 
   test('that stands there because of another message is neither changed nor told again', async () => {
-    await consume(about('bounced'));
     const { id: second } = await service.send({ to: [JO] });
     await attempt(service.rig, second, accepted({ provider_message_id: 'prov-2' }));
+    await consume(about('bounced'));
     await consume(about('complained', { provider_message_id: 'prov-2' }));
     expect(await suppressions()).toEqual([expect.objectContaining({ reason: 'hard_bounce', source_message_id: id })]);
     expect(service.rig.eventData('suppression.created')).toHaveLength(1);

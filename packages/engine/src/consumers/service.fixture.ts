@@ -149,7 +149,10 @@ export class Service {
   async send(body: SendBody = {}, key = `key ${++this.#keys}`): Promise<MessageResource> {
     const full: SendBody = { to: [JO], subject: 'Your booking', text: 'Hello', ...body };
     const to = [...(full.to ?? []), ...(full.cc ?? []), ...(full.bcc ?? [])].map(String);
-    const recipients = to.map((address) => ({ address, hash: `hash of ${address}` }));
+    const { hashAddress } = this.world();
+    const normal = to.map((address) => address.toLowerCase());
+    const hashed = async (address: string) => ({ address, hash: await hashAddress(address) });
+    const recipients = await Promise.all(normal.map(hashed));
     const query = { identity_id: this.identity.id, recipients, now: this.now };
     const facts = parseFacts(query, await this.db.batch(factsStatements(query)), FACTS);
     if (facts === undefined) throw new Error('no identity');
