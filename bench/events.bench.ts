@@ -3,8 +3,10 @@ import { type BenchService, startService } from './service.ts';
 
 /**
  * A flood of reports about one mailbox: 10,000 of them, and every tenth of them twice, through the queue of provider
- * events. All must be applied and none twice. Against it, in turn, bare updates of the same rows by an object that does
- * nothing else, called once for each as the consumer calls a mailbox.
+ * events. All must be applied and none twice. Against it, in turn, two floors without any of the service: bare updates of
+ * the same rows by an object that does nothing else, called once for each as the consumer calls a mailbox; and the same
+ * behind a directory read and before a count in a second object. What a report sets off afterwards, the index of events and
+ * the fan-out to subscribers, is in the figure of the service alone.
  */
 
 const REPORTS = 10_000;
@@ -26,20 +28,22 @@ export async function run(): Promise<void> {
     const recipients = await send(service, identity.id);
     await settled(service, identity.id, 'submitted');
     await fetch(`${service.runtime.bare}/prepare?count=${REPORTS}`, { method: 'POST' });
-    const rates: { reports: number; updates: number }[] = [];
+    const rates: { reports: number; updates: number; calls: number }[] = [];
     for (let round = 0; round < ROUNDS; round++) {
       const from = round * PER_ROUND;
       const about = recipients.slice(from, from + PER_ROUND);
       const reports = await flood(service, identity, about, round);
-      const updates = await bareUpdates(service, from + 1, from + 1 + PER_ROUND);
-      rates.push({ reports, updates });
-      console.log(`  round ${round + 1}: ${reports.toFixed(0)} reports/s, ${updates.toFixed(0)} bare updates/s`);
+      const updates = await bare(service, 'updates', from + 1, from + 1 + PER_ROUND);
+      const calls = await bare(service, 'reports', from + 1, from + 1 + PER_ROUND);
+      rates.push({ reports, updates, calls });
+      const line = [reports, updates, calls].map((rate) => rate.toFixed(0).padStart(5));
+      console.log(
+        `  round ${round + 1}: ${line[0]} reports/s, ${line[1]} bare updates/s, ${line[2]} with read and count/s`,
+      );
     }
     await verify(service, identity.id, recipients);
-    const ratios = rates.map(({ reports, updates }) => reports / updates);
-    console.log(
-      `rate: reports through the queue / bare updates   ${median(ratios).toFixed(2)} (${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)})`,
-    );
+    console.log(`rate: reports / bare updates of the same rows            ${ratio(rates, 'updates')}`);
+    console.log(`rate: reports / those with directory read and a count    ${ratio(rates, 'calls')}`);
   } finally {
     await service.stop();
   }
@@ -134,11 +138,17 @@ async function flood(
   return twice.length / ((performance.now() - started) / 1_000);
 }
 
-async function bareUpdates(service: BenchService, from: number, to: number): Promise<number> {
+/** Bare calls for the given rows, one after the other. Answers calls per second. */
+async function bare(service: BenchService, part: 'updates' | 'reports', from: number, to: number): Promise<number> {
   const started = performance.now();
-  const response = await fetch(`${service.runtime.bare}/updates?from=${from}&to=${to}`, { method: 'POST' });
-  if (response.status !== 202) throw new Error(`bare updates: ${response.status}`);
+  const response = await fetch(`${service.runtime.bare}/${part}?from=${from}&to=${to}`, { method: 'POST' });
+  if (response.status !== 202) throw new Error(`bare ${part}: ${response.status}`);
   return (to - from) / ((performance.now() - started) / 1_000);
+}
+
+function ratio<F extends 'updates' | 'calls'>(rates: ({ reports: number } & Record<F, number>)[], floor: F): string {
+  const all = rates.map((rate) => rate.reports / rate[floor]);
+  return `${median(all).toFixed(2)} (${Math.min(...all).toFixed(2)} to ${Math.max(...all).toFixed(2)})`;
 }
 
 /** Every recipient is delivered, and each was told exactly once. */

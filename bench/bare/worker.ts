@@ -4,8 +4,8 @@ import { MAILBOX_MIGRATIONS } from '@pmail/engine/mailbox/schema.ts';
 /**
  * What an accepted send costs without the service: the same rows written by a Durable Object that does nothing else
  * (`/writes`), and behind it the same object put beside the same directory read (`/floor`). The single parts are there
- * too, to see where the time goes. And what a provider's report costs: the rows that it changes (`/updates`). `/flood` puts
- * reports into the queue of the service, as a provider does.
+ * too, to see where the time goes. And what a provider's report costs: the rows that it changes (`/updates`), and
+ * those behind a directory read and before a count in a second object (`/reports`). `/flood` puts reports into the queue of the service, as a provider does.
  */
 
 interface Env {
@@ -161,6 +161,19 @@ export class Bare extends DurableObject<Env> {
     });
     return 1;
   }
+
+  /** One more outcome in a window of a thousand, as a quota counts it. */
+  count(n: number): number {
+    const { sql } = this.ctx.storage;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS outcomes (seq INTEGER PRIMARY KEY, outcome TEXT NOT NULL, at INTEGER NOT NULL)',
+    );
+    this.ctx.storage.transactionSync(() => {
+      sql.exec('INSERT INTO outcomes (outcome, at) VALUES (?, ?)', 'delivered', n);
+      sql.exec('DELETE FROM outcomes WHERE seq <= (SELECT MAX(seq) FROM outcomes) - 1000');
+    });
+    return 1;
+  }
 }
 
 const TEXT = 'Hello Jo, your table for two on Friday at seven is booked. See you then. '.repeat(8);
@@ -188,6 +201,16 @@ async function read(env: Env): Promise<void> {
     ),
     all("SELECT address FROM addresses WHERE status IN ('active', 'retiring') AND address IN (?)", 'x'),
   ]);
+}
+
+/** The read of a report: whose mailbox a sender's address leads to. */
+async function route(env: Env): Promise<void> {
+  await env.DB.prepare(
+    `SELECT a.identity_id, a.tenant_id, i.mailbox_do_id FROM addresses a JOIN identities i ON i.id = a.identity_id
+     WHERE a.address = ?`,
+  )
+    .bind('x')
+    .all();
 }
 
 let puts = 0;
@@ -227,6 +250,13 @@ export default {
         // One after the other, as the messages of a batch are.
         for (let n = Number(url.searchParams.get('from')); n < Number(url.searchParams.get('to')); n++) {
           await object.update(n);
+        }
+        break;
+      case '/reports':
+        for (let n = Number(url.searchParams.get('from')); n < Number(url.searchParams.get('to')); n++) {
+          await route(env);
+          await object.update(n);
+          await env.BARE.getByName('count').count(n);
         }
         break;
       case '/call':

@@ -5,6 +5,7 @@ import type { DeliveryStatus, OutboundStatus } from '@pmail/core/delivery/status
 import { type Transition, transition } from '@pmail/core/delivery/transitions.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
+import { cutUnits } from '@pmail/core/message/text.ts';
 import { emit } from './events.ts';
 import { endFollowups, followupOrdinal } from './followups.ts';
 import { emitFailed, emitRejected } from './leave-queue.ts';
@@ -103,7 +104,7 @@ function writeDelivery(world: MailboxWorld, row: MessageRow, event: DeliveryEven
     status,
     event.smtp_code,
     event.enhanced_code,
-    event.smtp_response?.slice(0, LIMITS.smtp_response_chars_max) ?? null,
+    event.smtp_response === null ? null : cutUnits(event.smtp_response, LIMITS.smtp_response_chars_max),
     event.kind === 'bounced' ? (event.hard ? 'hard' : 'soft') : null,
     world.now(),
     event.occurred_at,
