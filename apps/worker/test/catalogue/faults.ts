@@ -131,6 +131,8 @@ const unavailable: Provocation[] = [
     routes: ['messages.send'],
     provoke: async (world, route) => {
       const id = await somebody(world);
+      // Its creation has entered it; as long as that stands, nothing needs to be entered.
+      await inMailbox(id, "DELETE FROM meta WHERE k = 'work_since'");
       const prepare = env.DB.prepare.bind(env.DB);
       const down = vi.spyOn(env.DB, 'prepare').mockImplementation((query) => {
         if (query.includes('mailbox_work')) throw new Error('D1_ERROR: Network connection lost.');
