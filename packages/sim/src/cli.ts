@@ -1,9 +1,11 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
+import { MARKS } from '@pmail/engine/marks.ts';
+import { CASE_IDS } from './case-list.ts';
 import { randomSchedule } from './random.ts';
 import { type Report, runSchedule } from './schedule.ts';
 import { installSyncCrypto } from './sync-crypto.ts';
+import { caseText, Tally } from './tally.ts';
 import type { Share, Told } from './worker.ts';
 
 /**
@@ -30,28 +32,6 @@ function readOptions(args: string[]): Options {
   const schedules = value('--schedules');
   const replay = seed !== null && schedules === null;
   return { schedules: schedules ?? 2_000, seed, exhaustive: !args.includes('--no-exhaustive') && !replay, replay };
-}
-
-class Tally {
-  readonly marks = new Map<MarkName, number>();
-  readonly pairs = new Set<string>();
-  steps = 0;
-  failed = 0;
-  singles = 0;
-
-  add(report: Report): void {
-    for (const [mark, count] of report.marks) this.marks.set(mark, (this.marks.get(mark) ?? 0) + count);
-    const faults = [...report.happened].sort();
-    faults.forEach((a, index) => {
-      for (const b of faults.slice(index + 1)) this.pairs.add(`${a} + ${b}`);
-    });
-    this.steps += report.steps;
-    if (report.violations.length > 0) this.failed++;
-  }
-
-  missed(): MarkName[] {
-    return MARKS.filter((mark) => !this.marks.has(mark));
-  }
 }
 
 function show({ violations, history }: Report, title: string): void {
@@ -99,8 +79,7 @@ async function main(): Promise<number> {
 function follow(worker: Worker, tally: Tally): Promise<boolean> {
   return new Promise((resolve) => {
     worker.on('message', ({ kind, title, seed, report }: Told) => {
-      tally.add(report);
-      if (kind === 'one send') tally.singles++;
+      tally.add(kind, report);
       if (report.violations.length === 0) return;
       // A broken rule fails everywhere; a few histories say as much as thousands.
       if (tally.failed > FAILURES_SHOWN_MAX) {
@@ -119,9 +98,10 @@ function follow(worker: Worker, tally: Tally): Promise<boolean> {
 }
 
 function verdict(options: Options, tally: Tally, started: number, broken: boolean): number {
-  const total = options.schedules + tally.singles;
-  // A handful of schedules cannot reach every mark.
-  const missed = total > 100 && tally.failed <= FAILURES_SHOWN_MAX ? tally.missed() : [];
+  // What ended early cannot have met everything.
+  const whole = tally.failed <= FAILURES_SHOWN_MAX;
+  const marks = whole ? tally.missedMarks() : [];
+  const cases = whole ? tally.missedCases() : [];
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(
     `\none send in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`,
@@ -129,9 +109,15 @@ function verdict(options: Options, tally: Tally, started: number, broken: boolea
   console.log(
     `marks reached: ${tally.marks.size} of ${MARKS.length}; pairs of faults seen together: ${tally.pairs.size}`,
   );
-  for (const mark of missed) console.log(`  NEVER REACHED: ${mark}`);
-  const clean = tally.failed === 0 && missed.length === 0 && !broken;
-  console.log(clean ? 'clean' : `NOT CLEAN: ${tally.failed} failed, ${missed.length} marks never reached`);
+  console.log(`cases met: ${tally.cases.size} of ${CASE_IDS.length}\n${tally.casesMet()}`);
+  for (const mark of marks) console.log(`  NEVER REACHED: ${mark}`);
+  for (const id of cases) console.log(`  NEVER MET: ${caseText(id)}`);
+  const clean = tally.failed === 0 && marks.length === 0 && cases.length === 0 && !broken;
+  console.log(
+    clean
+      ? 'clean'
+      : `NOT CLEAN: ${tally.failed} failed, ${marks.length} marks never reached, ${cases.length} cases never met`,
+  );
   return clean ? 0 : 1;
 }
 

@@ -1,0 +1,42 @@
+import { countersMatch, holdsAddUp } from './books.ts';
+import { eventsInOrder, noOrphans } from './events.ts';
+import type { Evidence, Violation } from './evidence.ts';
+import { limitsKept, threadsInTurn } from './limits.ts';
+import { mailboxCounts } from './mailbox-counts.ts';
+import { allowedTransitions, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
+import { sendersMaySend, suppressionsKept } from './standing.ts';
+
+type Checker = (evidence: Evidence) => Violation[];
+
+/** What holds at any moment, with work still under way. */
+const WHEN_CALM: readonly Checker[] = [holdsAddUp, oneCall, allowedTransitions, limitsKept];
+
+/** What holds when nothing is left to do. */
+const AT_REST: readonly Checker[] = [
+  oneCall,
+  oneMessagePerKey,
+  nothingLost,
+  allowedTransitions,
+  countersMatch,
+  mailboxCounts,
+  limitsKept,
+  threadsInTurn,
+  sameBytes,
+  sendersMaySend,
+  suppressionsKept,
+  eventsInOrder,
+  noOrphans,
+];
+
+export function checkWhenCalm(evidence: Evidence): Violation[] {
+  return WHEN_CALM.flatMap((check) => check(evidence));
+}
+
+export function checkAtRest(evidence: Evidence): Violation[] {
+  return AT_REST.flatMap((check) => check(evidence));
+}
+
+/** Of the month before only the rows are left; the counters are those since then. */
+export function checkAfterMonth(evidence: Evidence): Violation[] {
+  return checkAtRest(evidence);
+}
