@@ -14,7 +14,7 @@ export const platformRoutes = {
     description:
       'What the key before has signed stays valid for its time: links for 7 days, thread tokens for 90, cursors for 24 ' +
       'hours. With `revoke_previous=true` it ends at once. A part of the service that remembers the key before may take ' +
-      'or sign with it for up to five minutes more; links are looked up each time.',
+      'or sign with it for up to five minutes more, but for links, whose keys are looked up each time.',
     tag,
     access: { kind: 'key', permissions: ['platform:ops'], levels: ['platform'] },
     idempotency: 'optional',
