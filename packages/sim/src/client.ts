@@ -3,13 +3,14 @@ import type { ErrorCode } from '@pmail/core/errors.ts';
 import { ERRORS } from '@pmail/core/errors.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import { type SendBody, type SendOperation, sendFingerprint } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { type FactsQuery, factsStatements, parseFacts } from '@pmail/engine/directory/facts.ts';
 import type { DirectoryNeeded, SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
 import type { Deployment } from './deployment.ts';
 import type { SimIdentity } from './population.ts';
-import { Process } from './process.ts';
+import { NetworkLost, Process } from './process.ts';
 import { FACTS, THREAD_KEY } from './settings.ts';
 
 /** One send that a client wants done, under one key. It goes on until it has an answer that ends the matter. */
@@ -47,7 +48,7 @@ async function handle(deployment: Deployment, process: Process, intent: Intent, 
       addresses.map(async (address) => ({ address, hash: await deployment.hashAddress(address) })),
     );
     const query: FactsQuery = { identity_id: identity.identity_id, recipients, now: deployment.universe.now };
-    const rows = await deployment.dbFor(process).batch(factsStatements(query));
+    const rows = await within(deployment, deployment.dbFor(process).batch(factsStatements(query)));
     const directory = parseFacts(query, rows, FACTS);
     if (directory === undefined) return { ok: false, code: 'identity_not_found' };
     const request: SubmitRequest = {
@@ -71,6 +72,14 @@ async function handle(deployment: Deployment, process: Process, intent: Intent, 
   return { ok: false, code: 'unavailable' };
 }
 
+/** The handler waits for the directory only so long. */
+function within<T>({ universe }: Deployment, read: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_resolve, reject) => {
+    universe.scheduler.after(LIMITS.directory_deadline_ms, () => reject(new NetworkLost('directory')));
+  });
+  return Promise.race([read, late]);
+}
+
 /** An intent to send that nothing has come of yet. */
 export function intend(key: string, identity: SimIdentity, body: SendBody): Intent {
   return {
@@ -90,7 +99,7 @@ export function intend(key: string, identity: SimIdentity, body: SendBody): Inte
 export async function request(deployment: Deployment, intent: Intent, body: SendBody): Promise<Reply> {
   const process = new Process(`request ${intent.key}`);
   const late = new Promise<Reply>((resolve) => {
-    deployment.universe.scheduler.after(30_000, () => resolve({ ok: false, code: 'timeout' }));
+    deployment.universe.scheduler.after(LIMITS.submit_deadline_ms, () => resolve({ ok: false, code: 'timeout' }));
   });
   try {
     return await Promise.race([handle(deployment, process, intent, body), late]);

@@ -182,7 +182,8 @@ export class Deployment {
       });
     return {
       engine,
-      submit: (request, label) => engine(async (e) => watcher.submit(await e.submit(request)), label),
+      submit: (request, label) =>
+        engine(async (e) => watcher.submit(identity, request, await e.submit(request)), label),
       cancel: (id) => engine(async (e) => watcher.cancel(id, await e.cancel(id)), `cancel ${id}`),
       resolve: (id, outcome) =>
         engine(async (e) => watcher.resolve(id, await e.resolve(id, outcome)), `resolve ${id} ${outcome}`),

@@ -117,32 +117,32 @@ export class Host<E extends Hosted> {
   #guarded(process: Process): Sql {
     const universe = this.#universe;
     let inside = false;
-    const check = (bindings: SqlValue[]): void => {
+    const check = (query: string, bindings: SqlValue[]): void => {
       if (!process.alive) {
         universe.meet('P4');
         throw new Crash('storage of a dead instance');
       }
       checkPlatformLimits(bindings);
-      if (inside && universe.chance('storage_throws')) {
+      if (inside && universe.statementThrows(query)) {
         universe.log(`storage throws: ${this.name}`);
         throw new StorageFailed(this.name);
       }
     };
     return {
       all: (query, ...bindings) => {
-        check(bindings);
+        check(query, bindings);
         return this.sql.all(query, ...bindings);
       },
       first: (query, ...bindings) => {
-        check(bindings);
+        check(query, bindings);
         return this.sql.first(query, ...bindings);
       },
       run: (query, ...bindings) => {
-        check(bindings);
+        check(query, bindings);
         this.sql.run(query, ...bindings);
       },
       transaction: (body) => {
-        check([]);
+        check('', []);
         const alarmBefore = this.#alarmAt;
         inside = true;
         try {

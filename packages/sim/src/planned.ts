@@ -1,10 +1,10 @@
 import type { MarkName } from '@pmail/engine/marks.ts';
 
 /**
- * One thing that goes wrong at an exact place: a crash at a mark, or a call that fails. A run is told its faults before it
+ * One thing that goes wrong at an exact place: a crash at a mark, a call or a statement that fails. A run is told its faults before it
  * begins, and tells afterwards how often each has struck, so that a scenario can show that its fault was really there.
  */
-export type PlannedFault = PlannedCrash | PlannedHarm;
+export type PlannedFault = PlannedCrash | PlannedHarm | PlannedThrow;
 
 export interface PlannedCrash {
   crash: MarkName;
@@ -26,6 +26,13 @@ export interface PlannedHarm {
   times?: number;
 }
 
+export interface PlannedThrow {
+  /** Statements of an object's storage that throw, inside transactions alone. */
+  statement: RegExp;
+  nth?: number;
+  times?: number;
+}
+
 /** Puts something into a run at the moment when a mark is reached. */
 export interface Hook {
   mark: MarkName;
@@ -36,6 +43,7 @@ export interface Hook {
 export class Plan {
   readonly #faults: readonly PlannedFault[];
   readonly #seen: number[];
+  /** How often each has struck. */
   readonly struck: number[];
 
   constructor(faults: readonly PlannedFault[]) {
@@ -53,17 +61,30 @@ export class Plan {
     });
   }
 
-  /** What befalls a call, if anything. Every plan that matches counts it. */
+  /** What befalls a call, if anything. */
   harmOf(label: string): PlannedHarm | undefined {
-    let found: PlannedHarm | undefined;
+    return this.#hit((fault) => ('call' in fault && fault.call.test(label) ? fault : undefined));
+  }
+
+  /** Whether a statement throws. */
+  throws(query: string): boolean {
+    return (
+      this.#hit((fault) => ('statement' in fault && fault.statement.test(query) ? fault : undefined)) !== undefined
+    );
+  }
+
+  /** The first fault that is due. Every one that matches counts the call. */
+  #hit<F extends PlannedHarm | PlannedThrow>(match: (fault: PlannedFault) => F | undefined): F | undefined {
+    let found: F | undefined;
     this.#faults.forEach((fault, index) => {
-      if (!('call' in fault) || !fault.call.test(label)) return;
+      const matching = match(fault);
+      if (matching === undefined) return;
       const seen = (this.#seen[index] ?? 0) + 1;
       this.#seen[index] = seen;
-      const first = fault.nth ?? 1;
-      if (found !== undefined || seen < first || seen >= first + (fault.times ?? 1)) return;
+      const first = matching.nth ?? 1;
+      if (found !== undefined || seen < first || seen >= first + (matching.times ?? 1)) return;
       this.#strike(index);
-      found = fault;
+      found = matching;
     });
     return found;
   }

@@ -8,12 +8,11 @@ const CRON_MS = 60_000;
 const QUIET_CRON_MS = 15 * 60_000;
 /** The usage cron runs with every fifteenth of the minute's. */
 const ROLL_UP_EVERY = 15;
-const STEPS_MAX = 400_000;
 
 /** Runs everything that is due until then, by the scheduler's time. */
 export function runUntil({ scheduler }: Universe, time: number): Promise<void> {
   return scheduler.runWhile(
-    () => (scheduler.next() ?? Number.POSITIVE_INFINITY) <= time && scheduler.steps <= STEPS_MAX,
+    () => (scheduler.next() ?? Number.POSITIVE_INFINITY) <= time && scheduler.steps <= scheduler.stepsMax,
   );
 }
 
@@ -53,7 +52,8 @@ export async function drain(stage: Stage, until: number): Promise<boolean> {
       deployment.provider.repeatReports();
       continue;
     }
-    if (scheduler.now >= until || scheduler.next() === undefined || scheduler.steps > STEPS_MAX) return false;
+    const next = scheduler.next();
+    if (next === undefined || next > until || scheduler.steps > scheduler.stepsMax) return false;
   }
 }
 

@@ -144,6 +144,11 @@ export class Universe {
     throw new Crash(name);
   }
 
+  /** Whether a statement inside a transaction of an object throws. */
+  statementThrows(query: string): boolean {
+    return (!this.#calm && this.plan.throws(query)) || this.chance('storage_throws');
+  }
+
   #dies(name: MarkName, count: number): boolean {
     if (!this.#calm && this.plan.crashes(name, count)) return true;
     const { crash_at: planned } = this.faults;

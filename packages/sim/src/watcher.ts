@@ -6,7 +6,7 @@ import type { CancelAnswer, StopAnswer } from '@pmail/engine/mailbox/cancel.ts';
 import type { IngestAnswer } from '@pmail/engine/mailbox/ingest.ts';
 import type { OutcomeRequest } from '@pmail/engine/mailbox/record-outcome.ts';
 import type { ResolveAnswer } from '@pmail/engine/mailbox/resolve.ts';
-import type { SubmitAnswer } from '@pmail/engine/mailbox/submit-types.ts';
+import type { SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
 import type { ReserveAnswer, SendState } from '@pmail/engine/quota/types.ts';
 import type { Sql } from '@pmail/engine/sql.ts';
 import type { Universe } from './universe.ts';
@@ -27,6 +27,8 @@ export class Watcher {
   /** Hashes under which addresses are suppressed, as far as anybody has asked for them. */
   readonly hashes = new Map<string, string>();
   readonly #consuming = new Map<MessageId, number>();
+  /** The message that was last accepted under a key of an identity. */
+  readonly #accepted = new Map<string, MessageId>();
   readonly #outcomes = new Set<string>();
   readonly #days = new Map<TenantId, string>();
   readonly #reported = new Map<MessageId, number>();
@@ -43,8 +45,12 @@ export class Watcher {
     return () => this.#consuming.set(id, (this.#consuming.get(id) ?? 1) - 1);
   }
 
-  submit(answer: SubmitAnswer): SubmitAnswer {
+  submit(identity: IdentityId, { key_hash }: SubmitRequest, answer: SubmitAnswer): SubmitAnswer {
     if (answer.ok) {
+      const key = `${identity} ${key_hash}`;
+      const before = this.#accepted.get(key);
+      if (before !== undefined && before !== answer.message.id) this.#universe.meet('S9');
+      this.#accepted.set(key, answer.message.id);
       if (answer.message.flags.includes('body_truncated')) this.#universe.meet('S15');
     } else if (answer.code === 'request_in_progress') this.#universe.meet('S7');
     else if (answer.code === 'idempotency_conflict') this.#universe.meet('S8');

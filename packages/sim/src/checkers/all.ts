@@ -3,7 +3,7 @@ import { eventsInOrder, noOrphans } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import { limitsKept, threadsInTurn } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
-import { allowedTransitions, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
+import { allowedTransitions, canceledUnsent, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
 
 type Checker = (evidence: Evidence) => Violation[];
@@ -17,6 +17,7 @@ const AT_REST: readonly Checker[] = [
   oneMessagePerKey,
   nothingLost,
   allowedTransitions,
+  canceledUnsent,
   countersMatch,
   mailboxCounts,
   limitsKept,
@@ -34,9 +35,4 @@ export function checkWhenCalm(evidence: Evidence): Violation[] {
 
 export function checkAtRest(evidence: Evidence): Violation[] {
   return AT_REST.flatMap((check) => check(evidence));
-}
-
-/** Of the month before only the rows are left; the counters are those since then. */
-export function checkAfterMonth(evidence: Evidence): Violation[] {
-  return checkAtRest(evidence);
 }

@@ -123,6 +123,22 @@ function mayStayOpen(evidence: Evidence, message: MessageTrace, address: string,
   return !taken || !provider.willEnd(address);
 }
 
+/** S14: what is canceled was not taken by anybody, as far as anyone can tell. */
+export function canceledUnsent(evidence: Evidence): Violation[] {
+  const canceled = new Set(
+    evidence.identities.flatMap((identity) =>
+      messagesOf(evidence, identity)
+        .filter(({ status }) => status === 'canceled')
+        .map(({ id }) => id),
+    ),
+  );
+  return evidence.deployment.provider.log
+    .filter(({ message_id: id, answered, refused, recipients }) => {
+      return canceled.has(id) && !(answered && refused.length === recipients.length);
+    })
+    .map(({ message_id: id }) => ({ invariant: 'S14', text: `${id} is canceled, and was handed over` }));
+}
+
 const END_CHANGES: Partial<Record<OutboundStatus, readonly string[]>> = {
   delivered: ['bounced', 'complained'],
   bounced: ['complained'],
