@@ -18,10 +18,13 @@ export class SimStore {
     const keysAfter = (prefix: string, after: string): string[] =>
       [...objects.keys()].filter((key) => key.startsWith(prefix) && key > after).sort();
     return {
-      put: (key, bytes, metadata) =>
-        call(`put ${key}`, () => {
-          objects.set(key, { bytes: Uint8Array.from(bytes), metadata });
-        }),
+      put: (key, bytes, metadata) => {
+        // What goes over a wire is what it was at the call.
+        const sent = { bytes: Uint8Array.from(bytes), metadata: { ...metadata } };
+        return call(`put ${key}`, () => {
+          objects.set(key, sent);
+        });
+      },
       get: (key) => call(`get ${key}`, () => this.#read(key)),
       delete: (keys) =>
         call('delete', () => {
