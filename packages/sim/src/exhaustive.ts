@@ -6,7 +6,7 @@ import { CALL_OUTCOMES, type CallOutcome } from './provider.ts';
 import { raceFamilies } from './races.ts';
 import type { ReportPlan } from './reports.ts';
 import type { Schedule, Stage } from './schedule.ts';
-import { everyPlace, type Family, type Place, type Ran } from './variants.ts';
+import { everyPlace, type Family, type Place, placeIn, type Ran } from './variants.ts';
 
 /**
  * One send, in every way: each crash point that it reaches, with none, one or two extra deliveries of every queue
@@ -133,8 +133,20 @@ function reportsFor(outcome: CallOutcome): readonly ReportPlan[] {
   return outcome === 'accept' || outcome === 'accept_and_lose_answer' ? REPORT_ORDERS : REPORT_ORDERS.slice(0, 2);
 }
 
+function allFamilies(): Family[] {
+  return [...families(), ...raceFamilies()];
+}
+
+/** The schedule of one way by its name, to run it alone. */
+export function wayOf(name: string): Schedule | undefined {
+  for (const family of allFamilies()) {
+    const place = placeIn(family, name);
+    if (place !== undefined) return family.make(place);
+  }
+  return undefined;
+}
+
 /** Runs one part of all cases. */
 export async function* exhaustiveCases(part: number, parts: number): AsyncGenerator<Ran> {
-  const all = [...families(), ...raceFamilies()];
-  for (const family of all.filter((_family, index) => index % parts === part)) yield* everyPlace(family);
+  for (const family of allFamilies().filter((_family, index) => index % parts === part)) yield* everyPlace(family);
 }

@@ -22,6 +22,15 @@ const twice = async (own: Scene): Promise<void> => {
   await own.request(intent);
 };
 
+/** Three sends, of which the last may be refused for good. */
+async function sendThree(own: Scene): Promise<void> {
+  for (const key of ['a', 'b', 'c']) {
+    const intent = own.intend(key);
+    const reply = await own.request(intent);
+    if (!reply.ok && reply.code !== 'timeout') intent.refused = reply.code;
+  }
+}
+
 const startsWith = (binding: SqlValue | undefined, text: string): boolean => String(binding).startsWith(text);
 
 /** The invariant that the checkers must name, what is broken, and how. */
@@ -32,6 +41,15 @@ const MUTANTS: [string, string, Mutant][] = [
     {
       mailbox: { first: (query, [key]) => /FROM meta/.test(query) && startsWith(key, 'claim:') },
       scenario: { always: { copies: 2 } },
+    },
+  ],
+  [
+    'I1',
+    'a claim that nobody sees, of a test tenant, whose transport is our own',
+    {
+      mailbox: { first: (query, [key]) => /FROM meta/.test(query) && startsWith(key, 'claim:') },
+      scenario: { always: { copies: 2 }, tenants: [{ mode: 'test', identities: 2 }] },
+      act: async (own) => void (await own.send('key', { to: ['delivered@simulator.invalid'] })),
     },
   ],
   [
@@ -109,6 +127,24 @@ const MUTANTS: [string, string, Mutant][] = [
     'people who are not counted',
     {
       mailbox: { run: (query) => /^INSERT INTO contacts/.test(query) },
+    },
+  ],
+  [
+    'I4',
+    'a cap that nothing is counted against before it is full',
+    {
+      quota: { first: (query, [metric]) => /FROM counters WHERE metric/.test(query) && startsWith(metric, 'sends') },
+      scenario: { tenants: [{ mode: 'live', identities: 2, policy: { tenant_daily_send_cap: 2 } }] },
+      act: sendThree,
+    },
+  ],
+  [
+    'I4',
+    'an allowance that is never used up',
+    {
+      quota: { first: (query, [key]) => /FROM meta/.test(query) && startsWith(key, 'billing_mode') },
+      scenario: { tenants: [{ mode: 'live', identities: 2, granted: 2 }] },
+      act: sendThree,
     },
   ],
   [
@@ -242,6 +278,25 @@ const MUTANTS: [string, string, Mutant][] = [
         await own.wait(SECOND);
         own.stage.deployment.outbound.resume();
         await own.wait(20 * SECOND);
+      },
+    },
+  ],
+  [
+    'C9',
+    'a policy that lets suppressed recipients through',
+    {
+      mailbox: {
+        bind: (query, bindings) =>
+          /^INSERT INTO deliveries/.test(query)
+            ? bindings.map((value) => (value === 'suppressed' ? 'queued' : value))
+            : bindings,
+      },
+      act: async (own) => {
+        const { deployment } = own.stage;
+        const hash = await deployment.hashAddress('jo@example.net');
+        await deployment.standing.suppress(own.identity().tenant_id, 'jo@example.net', hash);
+        await own.wait(SECOND);
+        await own.send('key', { to: ['jo@example.net', 'kim@example.net'] });
       },
     },
   ],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { exhaustiveCases } from './exhaustive.ts';
+import { exhaustiveCases, wayOf } from './exhaustive.ts';
 import { randomSchedule } from './random.ts';
 import { runSchedule, type Schedule } from './schedule.ts';
 import { installSyncCrypto } from './sync-crypto.ts';
@@ -71,5 +71,17 @@ describe('the exhaustive part', () => {
     expect(new Set(seen).size).toBe(seen.length);
     expect(seen.length).toBeGreaterThan(50);
     expect(seen.some((name) => name.includes('crash'))).toBe(true);
+  });
+
+  test('is found again way by way, by the name under which a failed run prints it', async () => {
+    const [plain, placed, none] = [
+      wayOf('accept [delivered complained] x1, crash'),
+      wayOf('rate_limit, cancel, at consume.claimed #2'),
+      wayOf('rate_limit, cancel, at nowhere #2'),
+    ];
+    expect(plain?.faults).toMatchObject({ copies: 1, crash_at: null });
+    expect(none).toBeUndefined();
+    if (placed === undefined) throw new Error('not found');
+    expect((await runSchedule(placed)).history.join('\n')).toContain('rate_limit');
   });
 });

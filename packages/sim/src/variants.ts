@@ -21,6 +21,18 @@ export interface Ran {
   report: Report;
 }
 
+function nameAt(family: string, { mark, nth }: Place): string {
+  return `${family}, at ${mark} #${nth}`;
+}
+
+/** The place that a way's name tells, null for the undisturbed run; undefined when it is another family's. */
+export function placeIn({ name }: Family, way: string): Place | null | undefined {
+  if (way === name) return null;
+  const nth = Number(/ #(\d+)$/.exec(way)?.[1]);
+  for (const mark of MARKS) if (way === nameAt(name, { mark, nth })) return { mark, nth };
+  return undefined;
+}
+
 /** Runs a family: undisturbed first, which tells the marks that it reaches, then with something happening at each. */
 export async function* everyPlace({ name, make, depth }: Family): AsyncGenerator<Ran> {
   const clean = await runSchedule(make(null));
@@ -28,7 +40,7 @@ export async function* everyPlace({ name, make, depth }: Family): AsyncGenerator
   for (const mark of MARKS) {
     const reached = Math.min(clean.marks.get(mark) ?? 0, depth);
     for (let nth = 1; nth <= reached; nth++) {
-      yield { name: `${name}, at ${mark} #${nth}`, report: await runSchedule(make({ mark, nth })) };
+      yield { name: nameAt(name, { mark, nth }), report: await runSchedule(make({ mark, nth })) };
     }
   }
 }
