@@ -8,6 +8,7 @@ import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { examples, forRun, type Place, prepare, SHORT_WAITS } from '../load/place.ts';
 import { conflict, newSend, post, readMessage, type Send, waitForRest } from '../load/sends.ts';
 import { judge } from '../load/verdict.ts';
+import { converse } from './conversation.ts';
 import { eventsSince, heading, printRecipients, printTimelines } from './report.ts';
 
 /**
@@ -34,8 +35,9 @@ async function main(): Promise<number> {
     console.log(`${place.sender.address} writes, ${place.desk.address} receives`);
     const sends = await sendExamples(place, run);
     await waitForRest(place, sends, REST_LIMIT_MS);
+    const talk = await converse(place, run);
     const burst = await killInFlight(place, runtime, provider, run);
-    const all = [...sends, ...burst];
+    const all = [...sends, ...talk.sends, ...burst];
 
     heading('everything again with the same keys');
     for (const send of all) await post(place, send);
@@ -47,10 +49,14 @@ async function main(): Promise<number> {
 
     const events = await eventsSince(place, started - 1_000);
     heading('timelines');
-    printTimelines([...sends, ...burst.filter((send) => isInteresting(send, messages))], messages, events);
+    printTimelines(
+      [...sends, ...talk.sends, ...burst.filter((send) => isInteresting(send, messages))],
+      messages,
+      events,
+    );
     heading('recipients');
-    printRecipients(sends, messages);
-    return await verdict(place, all, messages, provider, started);
+    printRecipients([...sends, ...talk.sends], messages);
+    return await verdict(place, all, messages, provider, started, talk.faults);
   } finally {
     await runtime.stop();
     await provider.stop();
@@ -62,7 +68,7 @@ async function sendExamples(place: Place, run: string): Promise<Send[]> {
   heading('the sends under examples/, each with a key, then once more with it');
   const sends: Send[] = [];
   for (const [name, body] of await examples()) {
-    const send = newSend(name, `demo-${run}-${name}`, forRun(body, run));
+    const send = newSend(place, name, `demo-${run}-${name}`, forRun(body, run));
     sends.push(send);
     const first = await post(place, send);
     const again = await post(place, send);
@@ -82,7 +88,7 @@ async function killInFlight(place: Place, runtime: Runtime, provider: ProviderLo
   provider.hold();
   const burst = Array.from({ length: BURST }, (_, index) => {
     const to = index % 3 === 0 ? [place.desk.address] : [`delivered+burst${index}+${run}@simulator.invalid`];
-    return newSend(`burst ${index}`, `demo-${run}-burst-${index}`, {
+    return newSend(place, `burst ${index}`, `demo-${run}-burst-${index}`, {
       to,
       subject: `Burst ${index}`,
       text: `Number ${index}.`,
@@ -130,7 +136,7 @@ async function resolveUncertain(
       params: { identity_id: place.sender.id, message_id: message.id },
       body: { outcome },
     });
-    const after = await readMessage(place, message.id);
+    const after = await readMessage(place, place.sender, message.id);
     messages.set(message.id, after);
     console.log(`  ${title.padEnd(12)} ${outcome.padEnd(8)} -> ${after.status}`);
   }
@@ -148,9 +154,10 @@ async function verdict(
   messages: Map<string, MessageResource>,
   provider: ProviderLog,
   started: number,
+  known: string[],
 ): Promise<number> {
   heading('verdict');
-  const faults = await judge(place, sends, messages, provider);
+  const faults = [...known, ...(await judge(place, sends, messages, provider))];
   for (const fault of faults) console.log(`  ${fault}`);
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
   const requests = sends.reduce((sum, { answers, unanswered }) => sum + answers.length + unanswered, 0);

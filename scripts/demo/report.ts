@@ -7,14 +7,13 @@ export function heading(text: string): void {
   console.log(`\n== ${text}`);
 }
 
-/** All events of the sender since a time, oldest first. */
+/** All events of the tenant's identities since a time, each mailbox's in its own order. */
 export async function eventsSince(place: Place, since: number): Promise<EventEnvelope[]> {
   const events: EventEnvelope[] = [];
   let cursor: string | undefined;
   do {
     const { body } = await place.client.call('events.list', {
       query: {
-        identity_id: place.sender.id,
         include: 'data',
         limit: 100,
         after: new Date(since).toISOString(),
@@ -25,7 +24,9 @@ export async function eventsSince(place: Place, since: number): Promise<EventEnv
     events.push(...page.data);
     cursor = page.next_cursor ?? undefined;
   } while (cursor !== undefined);
-  return events.sort((a, b) => (a.sequence ?? 0) - (b.sequence ?? 0));
+  return events.sort(
+    (a, b) => Date.parse(a.occurred_at) - Date.parse(b.occurred_at) || (a.sequence ?? 0) - (b.sequence ?? 0),
+  );
 }
 
 function messageIdOf(event: EventEnvelope): string | undefined {

@@ -93,7 +93,7 @@ async function playRound(
     const choice = random();
     const simulated = choice < 0.1 ? 'softbounce' : choice < 0.2 ? 'timeout' : 'delivered';
     const to = choice > 0.7 ? [place.desk.address] : [`${simulated}+r${index}+${run}@simulator.invalid`];
-    return newSend(`${number}.${index}`, `kill-${run}-${index}`, {
+    return newSend(place, `${number}.${index}`, `kill-${run}-${index}`, {
       to,
       subject: `Round ${number}`,
       text: `Send ${index}.`,
@@ -126,7 +126,7 @@ async function playRound(
       params: { identity_id: place.sender.id, message_id: id },
       body: { outcome },
     });
-    messages.set(id, await readMessage(place, id));
+    messages.set(id, await readMessage(place, place.sender, id));
   }
   const faults = await judge(place, sends, messages, provider);
   const late = [...messages.values()].filter((message) => !isAtRest(message)).length;

@@ -17,7 +17,7 @@ export const SHORT_WAITS = {
   hold_ttl_ms: 20_000,
 };
 
-/** Who takes part: a test tenant with two identities. */
+/** Who takes part: a test tenant with three identities. */
 export interface Place {
   client: PmailClient;
   /** Secret of the tenant key that the client uses. */
@@ -25,6 +25,7 @@ export interface Place {
   tenant: string;
   sender: Participant;
   desk: Participant;
+  garage: Participant;
 }
 
 export interface Participant {
@@ -42,6 +43,7 @@ export async function prepare(runtime: Runtime): Promise<Place> {
   });
   const sender = await identity(platform, tenant.id, 'bookings', 'Acme Bookings');
   const desk = await identity(platform, tenant.id, 'desk', 'Acme Front Desk');
+  const garage = await identity(platform, tenant.id, 'garage', 'Acme Garage');
   const key = await platform.call('keys.create', {
     body: {
       name: `run ${randomBytes(3).toString('hex')}`,
@@ -59,7 +61,7 @@ export async function prepare(runtime: Runtime): Promise<Place> {
   });
   const { secret } = key.body as { secret: string };
   const client = new PmailClient({ url: runtime.url, key: secret, retries: 8 });
-  return { client, key: secret, tenant: tenant.id, sender, desk };
+  return { client, key: secret, tenant: tenant.id, sender, desk, garage };
 }
 
 async function findOrCreateTenant(platform: PmailClient): Promise<{ id: string; address_suffix: string }> {

@@ -1,13 +1,18 @@
 import { ApiError } from '@pmail/client/client.ts';
-import type { SendBody } from '@pmail/core/message/request.ts';
+import type { MessageId } from '@pmail/core/ids.ts';
+import type { SendBody, SendOperation } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
-import { codeOf, type Place } from './place.ts';
+import { codeOf, type Participant, type Place } from './place.ts';
 
 /** One key and what came of it. */
 export interface Send {
   title: string;
   key: string;
   body: SendBody;
+  from: Participant;
+  operation: SendOperation;
+  /** The message that is answered or forwarded, in the mailbox of `from`. */
+  target: MessageId | null;
   /** The message of every answer to this key, which must all be one. */
   answers: MessageResource[];
   /** How many answers claimed to have made the message; at most one may. */
@@ -19,18 +24,30 @@ export interface Send {
 
 type Answer = MessageResource & { deduplicated: boolean };
 
-export function newSend(title: string, key: string, body: SendBody): Send {
-  return { title, key, body, answers: [], fresh: 0, unanswered: 0, faults: [] };
+/** What is not a plain send of the usual sender says so in `other`. */
+export function newSend(
+  place: Place,
+  title: string,
+  key: string,
+  body: SendBody,
+  other: Partial<Pick<Send, 'from' | 'operation' | 'target'>> = {},
+): Send {
+  const usual = { from: place.sender, operation: 'send' as const, target: null };
+  return { title, key, body, ...usual, ...other, answers: [], fresh: 0, unanswered: 0, faults: [] };
+}
+
+function callSend(place: Place, send: Send, body: SendBody): Promise<{ body: unknown; headers: Headers }> {
+  return place.client.call(`messages.${send.operation}`, {
+    params: { identity_id: send.from.id, message_id: send.target ?? '' },
+    body: body as never,
+    idempotencyKey: send.key,
+  });
 }
 
 /** One request. An answer must repeat the first one to the letter, and say that it does. */
 export async function post(place: Place, send: Send): Promise<Answer | null> {
   try {
-    const { body, headers } = await place.client.call('messages.send', {
-      params: { identity_id: place.sender.id },
-      body: send.body as never,
-      idempotencyKey: send.key,
-    });
+    const { body, headers } = await callSend(place, send, send.body);
     const { deduplicated, ...message } = body as Answer;
     const [first] = send.answers;
     if (first !== undefined && JSON.stringify(first) !== JSON.stringify(message)) {
@@ -53,11 +70,7 @@ export async function post(place: Place, send: Send): Promise<Answer | null> {
 /** The same key with another body: refused, and pointing at the message that has the key. */
 export async function conflict(place: Place, send: Send): Promise<string> {
   try {
-    await place.client.call('messages.send', {
-      params: { identity_id: place.sender.id },
-      body: { ...send.body, text: `${send.body.text ?? ''} (changed)` } as never,
-      idempotencyKey: send.key,
-    });
+    await callSend(place, send, { ...send.body, text: `${send.body.text ?? ''} (changed)` });
     send.faults.push('another body was accepted under the same key');
     return 'accepted';
   } catch (error) {
@@ -70,9 +83,9 @@ export async function conflict(place: Place, send: Send): Promise<string> {
   }
 }
 
-export async function readMessage(place: Place, id: string): Promise<MessageResource> {
+export async function readMessage(place: Place, owner: Participant, id: string): Promise<MessageResource> {
   const { body } = await place.client.call('messages.get', {
-    params: { identity_id: place.sender.id, message_id: id },
+    params: { identity_id: owner.id, message_id: id },
   });
   return body;
 }
@@ -97,7 +110,7 @@ export async function waitForRest(place: Place, sends: Send[], limitMs: number):
       const id = send.answers[0]?.id;
       const known = id === undefined ? undefined : messages.get(id);
       if (id === undefined || (known !== undefined && isAtRest(known))) continue;
-      messages.set(id, await readMessage(place, id));
+      messages.set(id, await readMessage(place, send.from, id));
     }
     const waiting = [...messages.values()].filter((message) => !isAtRest(message));
     if (waiting.length === 0 || Date.now() > ends) return messages;

@@ -1,6 +1,7 @@
+import { withoutDetail } from '@pmail/core/address/address.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import type { ProviderLog } from '@pmail/testkit/provider-log.ts';
-import type { Place } from './place.ts';
+import type { Participant, Place } from './place.ts';
 import { isAtRest, type Send } from './sends.ts';
 
 /**
@@ -31,7 +32,9 @@ export async function judge(
     if (message === undefined) faults.push(`${send.title}: accepted and gone`);
     else faults.push(...judgeMessage(send, message, provider));
   }
-  faults.push(...(await judgeDesk(place, sends, messages)));
+  for (const reader of [place.sender, place.desk, place.garage]) {
+    faults.push(...(await judgeCopies(place, reader, sends, messages)));
+  }
   return faults;
 }
 
@@ -51,27 +54,31 @@ function judgeMessage(send: Send, message: MessageResource, provider: ProviderLo
   return faults;
 }
 
-/** Copies that arrived in the other mailbox, counted by the Message-ID that only one send can have. */
-async function judgeDesk(place: Place, sends: Send[], messages: Map<string, MessageResource>): Promise<string[]> {
+/** Copies that arrived in a mailbox, counted by the Message-ID that only one send can have. */
+async function judgeCopies(
+  place: Place,
+  reader: Participant,
+  sends: Send[],
+  messages: Map<string, MessageResource>,
+): Promise<string[]> {
   const copies = new Map<string, number>();
   let cursor: string | undefined;
   do {
     const { body } = await place.client.call('messages.list', {
-      params: { identity_id: place.desk.id },
+      params: { identity_id: reader.id },
       query: { direction: 'inbound', limit: 100, cursor },
     });
     for (const { rfc_message_id: id } of body.data) copies.set(id ?? '', (copies.get(id ?? '') ?? 0) + 1);
     cursor = body.next_cursor ?? undefined;
   } while (cursor !== undefined);
   const faults: string[] = [];
-  for (const [id, count] of copies) if (count > 1) faults.push(`${count} copies of <${id}> at the desk`);
+  for (const [id, count] of copies) if (count > 1) faults.push(`${count} copies of <${id}> at ${reader.address}`);
   for (const send of sends) {
     const message = messages.get(send.answers[0]?.id ?? '');
-    const delivery = message?.deliveries?.find(({ address }) => address === place.desk.address);
+    const delivery = message?.deliveries?.find(({ address }) => withoutDetail(address) === reader.address);
     if (message === undefined || delivery?.status !== 'delivered') continue;
-    const rfcId = `${message.id.slice(4).toLowerCase()}@${place.sender.address.split('@')[1]}`;
-    if (copies.get(rfcId) !== 1)
-      faults.push(`${send.title}: delivered to the desk, which has ${copies.get(rfcId) ?? 0} copies`);
+    const count = copies.get(message.rfc_message_id ?? '') ?? 0;
+    if (count !== 1) faults.push(`${send.title}: delivered to ${reader.address}, which has ${count} copies`);
   }
   return faults;
 }

@@ -251,7 +251,38 @@ export const bodies: MalformedBody[] = [
   { route: 'messages.resolve', body: { outcome: 'delivered' }, paths: ['outcome'] },
   { route: 'messages.resolve', body: { outcome: ['sent'] }, paths: ['outcome'] },
   { route: 'messages.resolve', body: { outcome: 'sent', note: 'x' }, paths: ['note'] },
+  ...(['messages.reply', 'messages.reply_all'] as const).flatMap((route) => [
+    { route, body: {}, paths: ['text'] },
+    { route, body: { text: '' }, paths: ['text'] },
+    { route, body: { text: 5, html: [] }, paths: ['text', 'html'] },
+    { route, body: { text: 'x', to: [simulated(1)], cc: [], bcc: [] }, paths: ['to', 'cc', 'bcc'] },
+    { route, body: { text: 'x', recipients: [simulated(1)] }, paths: ['recipients'] },
+    { route, body: { text: 'x', kind: 'spam' }, paths: ['kind'] },
+    { route, body: { text: 'x', labels: ['A b'] }, paths: ['labels[0]'] },
+    { route, body: { text: 'x', headers: { 'X-A': 'a\r\nBcc: evil@example.com' } }, paths: ['headers.X-A'] },
+    {
+      route,
+      body: { text: 'x', attachments: [{}] },
+      paths: ['filename', 'content_type', 'content_base64'].map(ofFile),
+    },
+  ]),
+  { route: 'messages.forward', body: {}, paths: ['to'] },
+  { route: 'messages.forward', body: { to: [] }, paths: ['to'] },
+  {
+    route: 'messages.forward',
+    body: { to: [simulated(1)], include_attachments: 'yes' },
+    paths: ['include_attachments'],
+  },
+  {
+    route: 'messages.forward',
+    body: { to: [simulated(1)], kind: 'marketing', subject: 'x' },
+    paths: ['kind', 'subject'],
+  },
 ];
+
+function ofFile(field: string): string {
+  return `attachments[0].${field}`;
+}
 
 const numbers = ['0', '101', '-1', '1.5', '1e1', '0x10', ' 5', '٥', '', 'all', '9'.repeat(400)];
 
@@ -278,4 +309,7 @@ export const queries: { route: RouteId; query: Record<string, string> }[] = [
   { route: 'events.get', query: { include: 'data' } },
   { route: 'me.get', query: { verbose: 'true' } },
   { route: 'health.get', query: { verbose: 'true' } },
+  { route: 'messages.reply', query: { dry_run: 'yes' } },
+  { route: 'messages.forward', query: { include_attachments: 'false' } },
+  { route: 'links.get', query: { download: '1' } },
 ];

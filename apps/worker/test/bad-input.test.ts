@@ -1,3 +1,4 @@
+import { SEND_ROUTES } from '@pmail/contracts/routes/sends.ts';
 import type { RouteId } from '@pmail/contracts/routes.ts';
 import type { Json } from '@pmail/core/canonical-json.ts';
 import type { WireError } from '@pmail/core/errors.ts';
@@ -152,11 +153,13 @@ const target = () => ({
   message_id: message,
   thread_id: 'thr_01JABCDEFGHJKMNPQRSTVWXYZ0',
   event_id: 'evt_01JABCDEFGHJKMNPQRSTVWXYZ0',
+  token: 'x',
 });
 
 describe('another body', () => {
   test.each(bodies)('$route $body', async ({ route, body, paths }) => {
-    const answer = await answerOf(await send(lab.key, route, { params: target(), body }));
+    const headers = route in SEND_ROUTES ? keyed() : {};
+    const answer = await answerOf(await send(lab.key, route, { params: target(), body, headers }));
     expect(answer).toEqual({ code: 'invalid_request', paths });
   });
 });
@@ -164,7 +167,8 @@ describe('another body', () => {
 describe('a query', () => {
   const ask = (route: RouteId, query: Record<string, string>) => {
     const input: Call = { params: target(), query };
-    return send(lab.key, route, route === 'messages.send' ? { ...input, body: letter(), headers: keyed() } : input);
+    const body = route === 'messages.reply' ? { text: 'x' } : letter();
+    return send(lab.key, route, route in SEND_ROUTES ? { ...input, body, headers: keyed() } : input);
   };
 
   test.each(queries)('$route $query', async ({ route, query }) => {

@@ -4,6 +4,7 @@ import { wireError } from '@pmail/contracts/schemas/error.ts';
 import { ERRORS, type ErrorCode } from '@pmail/core/errors.ts';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { access, limited } from './catalogue/access.ts';
+import { answers } from './catalogue/answers.ts';
 import { ELSEWHERE, IMPOSSIBLE } from './catalogue/coverage.ts';
 import { faults } from './catalogue/faults.ts';
 import { missingThings } from './catalogue/missing.ts';
@@ -21,7 +22,16 @@ import { keepStorage } from './storage.ts';
 keepStorage();
 
 // Buckets that are full stay so for the rest of the minute.
-const TABLE = [...access, ...missingThings, ...requests, ...policies, ...contentions, ...faults, ...limited];
+const TABLE = [
+  ...access,
+  ...missingThings,
+  ...requests,
+  ...policies,
+  ...answers,
+  ...contentions,
+  ...faults,
+  ...limited,
+];
 
 let world: World;
 
@@ -70,7 +80,7 @@ test('every code of every route is provoked by some test', () => {
 test('what cannot be provoked is not, and what other files provoke is theirs', () => {
   const wrong = declared.filter(({ route, code }) => inTable(route, code) && impossible(route, code));
   expect(wrong).toEqual([]);
-  const sources = import.meta.glob('./management*.test.ts', { query: '?raw', import: 'default', eager: true });
+  const sources = import.meta.glob('./*.test.ts', { query: '?raw', import: 'default', eager: true });
   const unnamed = elsewhere.filter(({ file, route, code }) => {
     const source = sources[`./${file}.test.ts`] ?? '';
     return !source.includes(`'${route}'`) || !source.includes(code);

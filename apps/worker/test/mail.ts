@@ -74,6 +74,20 @@ export async function accepted(
   return (await call(key, 'messages.send', input)) as Sent;
 }
 
+export type Answering = 'messages.reply' | 'messages.reply_all' | 'messages.forward';
+
+/** Answers or forwards a message; the answer must be accepted. */
+export async function answered(
+  key: string,
+  route: Answering,
+  target: { identity_id: string; message_id: string },
+  body: object = { text: 'Yes' },
+  idempotencyKey?: string,
+): Promise<Sent> {
+  const input = { params: { ...target }, body, headers: keyed(idempotencyKey), status: 202 };
+  return (await call(key, route, input)) as Sent;
+}
+
 /** Waits for something that the queues and alarms bring about by themselves. */
 export function until<T>(check: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: 30_000, interval: 100 });

@@ -14,6 +14,8 @@ const ROUTES: RouteId[] = [
   'tenants.update',
   'tenants.policy.get',
   'tenants.policy.update',
+  'tenants.billing.get',
+  'tenants.billing.update',
   'keys.create',
   'keys.list',
   'keys.get',
@@ -28,6 +30,7 @@ const ROUTES: RouteId[] = [
   'identities.addresses.list',
   'usage.get',
   'usage.daily',
+  'platform.keys.rotate',
 ];
 
 let root: string;
@@ -49,6 +52,7 @@ const anything = (route: RouteId) => ({
     tenant_id: 'ten_01JABCDEFGHJKMNPQRSTVWXYZ0',
     identity_id: 'idn_01JABCDEFGHJKMNPQRSTVWXYZ0',
     key_id: 'key_01JABCDEFGHJKMNPQRSTVWXYZ0',
+    purpose: 'link',
   },
   ...(routeSpec(route).body === null ? {} : { body: {} }),
 });
@@ -113,7 +117,7 @@ describe('usage.get', () => {
     const [row] = await sql('SELECT quota_do_id FROM tenants WHERE id = ?', acme);
     const quota = quotaStub(env, String(row?.['quota_do_id']));
     const owner = { v: 1, tenant_id: acme as `ten_${string}`, identity_id: null, request_id: 'test' } as const;
-    await quota.setBilling(owner, 'metered', { sends: 100 });
+    await quota.takeBilling(owner, { mode: 'metered', granted: { sends: 100 }, as_of: Date.now() + 1_000 });
     const metered = await call(key, 'usage.get');
     expect(metered.billing).toBe('metered');
     expect(metered.features[1]).toMatchObject({ granted: 100, remaining: 100, unlimited: false });

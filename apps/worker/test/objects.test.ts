@@ -356,9 +356,9 @@ describe('the roll-up of usage', () => {
         ({ metric, value }) => `${String(metric)} ${String(value)}`,
       );
     const days = Reflect.get<TenantQuota, 'usageDays'>(TenantQuota.prototype, 'usageDays');
-    vi.spyOn(TenantQuota.prototype, 'usageDays').mockImplementation(function (this: TenantQuota, context) {
-      if (context.tenant_id === lab.tenant) throw new Error('away');
-      return days.call(this, context);
+    vi.spyOn(TenantQuota.prototype, 'usageDays').mockImplementation(function (this: TenantQuota, ...args) {
+      if (args[0].tenant_id === lab.tenant) throw new Error('away');
+      return days.apply(this, args);
     });
     await until(async () => {
       await cron(QUARTER);

@@ -1,12 +1,16 @@
 import { createExecutionContext } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
 import { type Handlers, ROUTE_IDS } from '@pmail/contracts/routes.ts';
+import type { IdentityId } from '@pmail/core/ids.ts';
+import { mintLink } from '@pmail/core/links.ts';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { config } from '../src/env.ts';
 import type { RequestContext } from '../src/http/context.ts';
 import { createApp } from '../src/http/router.ts';
-import { accepted, arrive, keyed, type Lab, letter, makeLab, post, until } from './mail.ts';
+import { signingKeys } from '../src/ports/keyring.ts';
+import { accepted, arrive, keyed, type Lab, letter, makeLab, post, type Sent, until } from './mail.ts';
 import { keepStorage } from './storage.ts';
-import { call, deploy, identity, makeKey, requestOf, send, sendBytes } from './support.ts';
+import { call, db, deploy, identity, makeKey, requestOf, send, sendBytes } from './support.ts';
 
 /** What stands around every answer, and what is never said: to other origins, and to the log. */
 
@@ -183,7 +187,7 @@ describe('the log', () => {
   const MARK = 'zq7marker';
 
   /** Uses the service with the mark wherever a caller can put something. */
-  async function useEverything(): Promise<{ secrets: string[]; ids: string[] }> {
+  async function useEverything(): Promise<{ secrets: string[]; ids: string[]; token: string }> {
     const owner = { name: `Olga ${MARK}`, email: `olga.${MARK}@example.com` };
     const made = await identity(lab.key, lab.tenant, MARK, {
       display_name: `Ann ${MARK}`,
@@ -231,12 +235,33 @@ describe('the log', () => {
       headers: { 'user-agent': MARK, referer: MARK, 'cf-connecting-ip': '192.0.2.99' },
     });
     await send(key, 'messages.get', { params: { ...params, message_id: MARK } });
+    const token = await linkTo(made.id, sent);
+    expect((await send(null, 'links.get', { params: { token } })).status).toBe(200);
+    for (const wrong of [`${token}${MARK}`, MARK]) {
+      expect((await send(null, 'links.get', { params: { token: wrong } })).status).toBe(404);
+    }
+    await call(root, 'platform.keys.rotate', { params: { purpose: 'link' }, headers: keyed(MARK) });
+    const answer = { text: MARK, html: MARK, labels: [MARK] };
+    await call(key, 'messages.reply', { params: { ...params, message_id: sent.id }, body: answer, headers: keyed() });
     await useBroken(key, made.id, full);
+    vi.spyOn(env.BLOBS, 'get').mockRejectedValueOnce(new Error(`https://api.example/v1/links/${token}`));
+    expect((await send(null, 'links.get', { params: { token } })).status).toBe(500);
     await until(async () => {
       const message = await call(key, 'messages.get', { params: { ...params, message_id: sent.id } });
       expect(message.deliveries?.map(({ status }) => status)).toEqual(['delivered', 'delivered', 'bounced']);
     });
-    return { secrets: [key, lab.key, root], ids: [made.id, sent.id] };
+    return { secrets: [key, lab.key, root], ids: [made.id, sent.id], token };
+  }
+
+  /** A link to the file of a message. */
+  async function linkTo(from: IdentityId, { id, attachments }: Sent): Promise<string> {
+    const ring = { db, master_key: config(env).master_key, now: () => Date.now(), cacheKey: env };
+    const [signing] = await signingKeys(ring, 'link');
+    const [file] = attachments;
+    if (signing === undefined || file === undefined) throw new Error('no key or no file');
+    const expires = Math.floor(Date.now() / 1_000) + 3_600;
+    const owner = { tenant_id: lab.tenant, identity_id: from };
+    return mintLink(signing, { ...owner, message_id: id, attachment_id: file.id, expires });
   }
 
   /** Faults whose own words hold the mark: of the stores, of the queue, of our code. */
@@ -255,13 +280,15 @@ describe('the log', () => {
   test('holds ids, routes, codes and counts, and nothing that anybody wrote', async () => {
     const level = env.PM_LOG_LEVEL;
     const lines = listen();
-    const { secrets, ids } = await useEverything();
+    const { secrets, ids, token } = await useEverything();
     env.PM_LOG_LEVEL = level ?? 'error';
     vi.restoreAllMocks();
     const all = lines.join('\n');
     expect(lines.length).toBeGreaterThan(30);
     expect(all.toLowerCase()).not.toContain(MARK);
     for (const secret of secrets) for (const part of secret.split('_').slice(2)) expect(all).not.toContain(part);
+    expect(all).not.toContain(token.slice(0, 12));
+    expect(all).not.toContain(token.slice(-12));
     expect(all).not.toMatch(/@(agents|simulator|example)\b|192\.0\.2|https?:\/\/api/);
     const entries = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     for (const entry of entries) {

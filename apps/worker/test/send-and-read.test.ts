@@ -135,7 +135,7 @@ describe('a message that was sent', () => {
   });
 
   test('is downloaded as the bytes that were stored, which name no hidden recipient and no header but ours', async () => {
-    const { id } = await accepted(lab.key, lab.ann, FULL);
+    const { id, thread_id: thread } = await accepted(lab.key, lab.ann, FULL);
     const response = await download(id);
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -158,6 +158,13 @@ describe('a message that was sent', () => {
       identity: lab.ann,
       message: id,
       operation: 'send',
+      kind: 'transactional',
+      thread,
+      thread_seq: expect.stringMatching(/^\d+$/) as string,
+      // What the copy does not say and a restored mailbox must know again, in ASCII.
+      bcc: '[["secret@simulator.invalid",""]]',
+      labels: '["work","a"]',
+      metadata: '{"order":"42","note":"\\u00e9"}',
       idem_key_sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
       fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     });

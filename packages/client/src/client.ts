@@ -27,6 +27,13 @@ export class ApiError extends Error {
 /** The connection broke, or nothing that this client understands came back: what happened is not known. */
 export class ConnectionError extends Error {
   override name = 'ConnectionError';
+  /** Set when something on the way, which is not this API, named a time to wait. */
+  readonly retryAfterMs: number | null;
+
+  constructor(message: string, { retryAfterMs = null, cause }: { retryAfterMs?: number | null; cause?: unknown } = {}) {
+    super(message, { cause });
+    this.retryAfterMs = retryAfterMs;
+  }
 }
 
 export interface ClientOptions {
@@ -36,6 +43,8 @@ export interface ClientOptions {
   fetch?: typeof fetch;
   /** How often a request that may be repeated is tried again; 0 leaves that to the caller. */
   retries?: number;
+  /** A longer wait than this, such as one until the next day's cap, is left to the caller: the error is thrown. */
+  waitMsMax?: number;
   sleep?: (ms: number) => Promise<void>;
   /** A number in [0, 1), for spreading retries. */
   random?: () => number;
@@ -55,8 +64,15 @@ export interface CallAnswer<K extends RouteId> {
   headers: Headers;
 }
 
-const WAIT_MS = 250;
-const WAIT_MS_MAX = 8_000;
+const BACKOFF_MS = 250;
+const BACKOFF_MS_MAX = 8_000;
+const WAIT_MS_MAX = 60_000;
+
+/** A request as it goes over the wire, made once, so that every try is the same whatever happens to the input. */
+interface WireRequest {
+  url: string;
+  init: RequestInit;
+}
 
 /**
  * Typed client of the REST API. A request is repeated, always with the same Idempotency-Key, when the answer says that
@@ -70,21 +86,24 @@ export class PmailClient {
   }
 
   async call<K extends RouteId>(id: K, input: CallInput<K> = {}): Promise<CallAnswer<K>> {
-    const { retries = 0 } = this.#options;
+    const { retries = 0, waitMsMax = WAIT_MS_MAX } = this.#options;
+    const request = this.#request(id, input);
     const safe = ROUTES[id].method === 'GET' || input.idempotencyKey !== undefined;
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once(id, input);
+        return await this.#once<K>(request);
       } catch (error) {
-        const again = error instanceof ApiError ? error.retryable : safe;
-        if (!again || !safe || attempt >= retries) throw error;
-        await this.#wait(attempt, error instanceof ApiError ? error.retryAfterMs : null);
+        if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
+        const again = safe && (error instanceof ConnectionError || error.retryable);
+        const wait = Math.max(this.#backoff(attempt), error.retryAfterMs ?? 0);
+        if (!again || attempt >= retries || wait > waitMsMax) throw error;
+        await this.#sleep(wait);
       }
     }
   }
 
-  async #once<K extends RouteId>(id: K, input: CallInput<K>): Promise<CallAnswer<K>> {
-    const { url, key, fetch: send = fetch } = this.#options;
+  #request<K extends RouteId>(id: K, input: CallInput<K>): WireRequest {
+    const { url, key } = this.#options;
     const route = ROUTES[id];
     const path = route.path.replace(/\{(\w+)\}/g, (_match, name: string) =>
       encodeURIComponent(input.params?.[name] ?? ''),
@@ -98,40 +117,62 @@ export class PmailClient {
     if (input.idempotencyKey !== undefined) headers['idempotency-key'] = input.idempotencyKey;
     const init: RequestInit = { method: route.method, headers };
     if (input.body !== undefined) init.body = JSON.stringify(input.body);
+    return { url: `${url}${path}${query.size > 0 ? `?${query}` : ''}`, init };
+  }
+
+  async #once<K extends RouteId>({ url, init }: WireRequest): Promise<CallAnswer<K>> {
+    const { fetch: send = fetch } = this.#options;
     let response: Response;
     let text: string;
     try {
-      response = await send(`${url}${path}${query.size > 0 ? `?${query}` : ''}`, init);
+      response = await send(url, init);
       text = await response.text();
     } catch (error) {
       throw new ConnectionError(error instanceof Error ? error.message : 'no answer', { cause: error });
     }
-    if (response.ok)
-      return {
-        status: response.status,
-        body: parse(response, text) as RouteAnswer<K>['body'],
-        headers: response.headers,
-      };
-    const body = parse(response, text) as WireError | undefined;
-    if (body?.error?.code === undefined)
-      throw new ConnectionError(`status ${response.status} without an error of the API`);
-    const retryAfter = Number(response.headers.get('retry-after') ?? Number.NaN);
-    throw new ApiError(response.status, body, Number.isFinite(retryAfter) ? retryAfter * 1_000 : null);
+    const { status, headers } = response;
+    const retryAfterMs = retryAfter(headers.get('retry-after'));
+    const body = parse(response, text);
+    if (response.ok) {
+      if (body === UNREADABLE) throw new ConnectionError(`status ${status} with a body that is not JSON`);
+      return { status, body: body as RouteAnswer<K>['body'], headers };
+    }
+    if (!isWireError(body)) throw new ConnectionError(`status ${status} without an error of the API`, { retryAfterMs });
+    throw new ApiError(status, body, retryAfterMs);
   }
 
-  async #wait(attempt: number, retryAfterMs: number | null): Promise<void> {
-    const { sleep = defaultSleep, random = Math.random } = this.#options;
-    const backoff = Math.min(WAIT_MS * 2 ** attempt, WAIT_MS_MAX) * (0.5 + random() / 2);
-    await sleep(Math.max(backoff, retryAfterMs ?? 0));
+  #backoff(attempt: number): number {
+    const { random = Math.random } = this.#options;
+    return Math.min(BACKOFF_MS * 2 ** attempt, BACKOFF_MS_MAX) * (0.5 + random() / 2);
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { sleep = defaultSleep } = this.#options;
+    return sleep(ms);
   }
 }
+
+/** Milliseconds to wait by a Retry-After header, which holds seconds or a date (RFC 9110 section 10.2.3). */
+function retryAfter(value: string | null): number | null {
+  if (value === null) return null;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
+  return Number.isFinite(ms) ? Math.max(0, ms) : null;
+}
+
+function isWireError(body: unknown): body is WireError {
+  const error = (body as Partial<WireError> | null)?.error;
+  return typeof error?.code === 'string';
+}
+
+/** Says that an answer calls itself JSON and is none, as one does that was cut off. */
+const UNREADABLE = Symbol('unreadable');
 
 function parse(response: Response, text: string): unknown {
   if (text === '' || !(response.headers.get('content-type') ?? '').includes('json')) return text === '' ? null : text;
   try {
     return JSON.parse(text);
   } catch {
-    return undefined;
+    return UNREADABLE;
   }
 }
 

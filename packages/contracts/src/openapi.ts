@@ -44,6 +44,7 @@ const TAGS: Record<string, string> = {
   Threads: 'Conversations.',
   Events: 'What happened, in order.',
   Usage: 'Allowances and counters.',
+  Platform: 'What the operator of the deployment does.',
 };
 
 const PARAMETERS: JsonObject = {

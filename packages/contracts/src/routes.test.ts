@@ -81,12 +81,21 @@ describe('the table', () => {
     });
   });
 
-  test('opens nothing but health and the document to the public', () => {
-    expect(ROUTE_IDS.filter((id) => routeSpec(id).access.kind === 'public')).toEqual(['health.get', 'openapi.get']);
+  test('opens nothing but health, the document and links to the public', () => {
+    expect(ROUTE_IDS.filter((id) => routeSpec(id).access.kind === 'public')).toEqual([
+      'health.get',
+      'openapi.get',
+      'links.get',
+    ]);
   });
 
   test('requires the idempotency key where mail is sent', () => {
-    expect(ROUTE_IDS.filter((id) => routeSpec(id).idempotency === 'required')).toEqual(['messages.send']);
+    expect(ROUTE_IDS.filter((id) => routeSpec(id).idempotency === 'required')).toEqual([
+      'messages.send',
+      'messages.reply',
+      'messages.reply_all',
+      'messages.forward',
+    ]);
   });
 
   test('lets a request without a body stand for an empty object only on rotate', () => {

@@ -4,8 +4,12 @@ import type { z } from 'zod';
 import { eventRoutes } from './routes/events.ts';
 import { identityRoutes } from './routes/identities.ts';
 import { keyRoutes } from './routes/keys.ts';
+import { linkRoutes } from './routes/links.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { PATH_PARAMS } from './routes/params.ts';
+import { platformRoutes } from './routes/platform.ts';
+import { recoveryRoutes } from './routes/recovery.ts';
+import { sendRoutes } from './routes/sends.ts';
 import type { RouteSpec } from './routes/spec.ts';
 import { systemRoutes } from './routes/system.ts';
 import { tenantRoutes } from './routes/tenants.ts';
@@ -23,10 +27,14 @@ export const ROUTES = {
   ...tenantRoutes,
   ...keyRoutes,
   ...identityRoutes,
+  ...sendRoutes,
   ...messageRoutes,
+  ...linkRoutes,
   ...threadRoutes,
   ...eventRoutes,
   ...usageRoutes,
+  ...platformRoutes,
+  ...recoveryRoutes,
 } as const satisfies Record<string, RouteSpec>;
 
 export type RouteId = keyof typeof ROUTES;
@@ -38,9 +46,12 @@ export function routeSpec(id: RouteId): RouteSpec {
   return ROUTES[id];
 }
 
-/** Whether a request without a body counts as one with an empty object: a POST all of whose fields may be missing. */
-export function bodyIsOptional({ method, body }: RouteSpec): boolean {
-  return method === 'POST' && body !== null && body.safeParse({}).success;
+/**
+ * Whether a request without a body counts as one with an empty object: a POST all of whose fields may be missing. Mail
+ * is never sent by a request that says nothing.
+ */
+export function bodyIsOptional({ method, body, idempotency }: RouteSpec): boolean {
+  return method === 'POST' && idempotency !== 'required' && body?.safeParse({}).success === true;
 }
 
 type BodyOf<B> = B extends z.ZodType ? z.output<B> : null;

@@ -57,6 +57,47 @@ describe('canonical JSON', () => {
     expect(canonicalJson(parse(input))).toBe(output);
   });
 
+  /** RFC 8785, appendix B: the bits of a double, and how it is written. */
+  it.each([
+    ['0000000000000000', '0'],
+    ['8000000000000000', '0'],
+    ['0000000000000001', '5e-324'],
+    ['8000000000000001', '-5e-324'],
+    ['7fefffffffffffff', '1.7976931348623157e+308'],
+    ['ffefffffffffffff', '-1.7976931348623157e+308'],
+    ['4340000000000000', '9007199254740992'],
+    ['c340000000000000', '-9007199254740992'],
+    ['4430000000000000', '295147905179352830000'],
+    ['44b52d02c7e14af5', '9.999999999999997e+22'],
+    ['44b52d02c7e14af6', '1e+23'],
+    ['44b52d02c7e14af7', '1.0000000000000001e+23'],
+    ['444b1ae4d6e2ef4e', '999999999999999700000'],
+    ['444b1ae4d6e2ef4f', '999999999999999900000'],
+    ['444b1ae4d6e2ef50', '1e+21'],
+    ['3eb0c6f7a0b5ed8c', '9.999999999999997e-7'],
+    ['3eb0c6f7a0b5ed8d', '0.000001'],
+    ['41b3de4355555553', '333333333.3333332'],
+    ['41b3de4355555554', '333333333.33333325'],
+    ['41b3de4355555555', '333333333.3333333'],
+    ['41b3de4355555556', '333333333.3333334'],
+    ['41b3de4355555557', '333333333.33333343'],
+    ['becbf647612f3696', '-0.0000033333333333333333'],
+    ['43143ff3c1cb0959', '1424953923781206.2'],
+  ])('writes the double %s as RFC 8785 does: %s', (bits, written) => {
+    const view = new DataView(new ArrayBuffer(8));
+    view.setBigUint64(0, BigInt(`0x${bits}`));
+    expect(canonicalJson(view.getFloat64(0))).toBe(written);
+    expect(canonicalJson(parse(written))).toBe(written);
+  });
+
+  it('orders the members of the example of RFC 8785 as it does, where all keys are of the basic plane', () => {
+    const input = String.raw`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}`;
+    expect(canonicalJson(parse(input))).toBe(
+      String.raw`{"\r":"Carriage Return","1":"One",` +
+        '"\u0080":"Control","ö":"Latin Small Letter O With Diaeresis","€":"Euro Sign","\ufb33":"Hebrew Letter Dalet With Dagesh"}',
+    );
+  });
+
   it('sorts keys at every level, also those that look like numbers', () => {
     expect(canonicalJson(parse('{"b":{"2":1,"10":2,"a":[{"y":1,"x":2}]},"a":0,"":1}'))).toBe(
       '{"":1,"a":0,"b":{"10":2,"2":1,"a":[{"x":2,"y":1}]}}',
@@ -105,6 +146,59 @@ describe('canonical JSON', () => {
         const same = JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
         expect(canonicalJson(a) === canonicalJson(b)).toBe(same);
       }),
+    );
+  });
+});
+
+describe('one change anywhere in a value', () => {
+  /** The value with the node at a path (a step is an index into keys or elements) put through `change`. */
+  function changedAt(value: Json, path: number[], change: (node: Json) => Json): Json {
+    const [step, ...rest] = path;
+    if (step === undefined || value === null || typeof value !== 'object') return change(value);
+    const keys = Object.keys(value);
+    const key = keys[step % Math.max(1, keys.length)];
+    if (key === undefined) return change(value);
+    const inner = changedAt((value as { [key: string]: Json })[key] as Json, rest, change);
+    if (Array.isArray(value)) return value.with(Number(key), inner);
+    return withMember(value, key, inner);
+  }
+
+  function withMember(value: { [key: string]: Json }, key: string, member: Json): Json {
+    const out: { [key: string]: Json } = {};
+    for (const [name, old] of [...Object.entries(value), [key, member] as const]) {
+      const set = name === key ? member : old;
+      Object.defineProperty(out, name, { value: set, enumerable: true, writable: true, configurable: true });
+    }
+    return out;
+  }
+
+  /** Small changes, each of which makes another value of any node. */
+  const CHANGES: ((node: Json) => Json)[] = [
+    (node) => (typeof node === 'string' ? `${node} ` : 'x'),
+    (node) => (typeof node === 'string' ? `\u0000${node}` : null),
+    (node) => (typeof node === 'number' ? node + 1 || 1 : 0.1),
+    (node) => (node === null ? 'null' : null),
+    (node) => node !== true,
+    (node) => [node],
+    (node) => ({ '': node }),
+    (node) => (Array.isArray(node) ? [...node, null] : []),
+    (node) => (Array.isArray(node) && node.length > 0 ? node.slice(1) : [node, node]),
+    (node) => (node !== null && typeof node === 'object' && !Array.isArray(node) ? withMember(node, '__new__', 1) : {}),
+    (node) => JSON.stringify(node),
+  ];
+
+  it('changes what is written, and only changes nothing when it changed nothing', () => {
+    fc.assert(
+      fc.property(json, fc.array(fc.nat(5), { maxLength: 5 }), fc.constantFrom(...CHANGES), (value, path, change) => {
+        let differs = false;
+        const other = changedAt(value, path, (node) => {
+          const changed = change(node);
+          differs = JSON.stringify(sorted(changed)) !== JSON.stringify(sorted(node));
+          return changed;
+        });
+        expect(canonicalJson(other) !== canonicalJson(value)).toBe(differs);
+      }),
+      { numRuns: 2_000 },
     );
   });
 });

@@ -232,7 +232,11 @@ export const ERRORS = {
   cf_token_required: entry(422, 'This needs a Cloudflare API token.', 'Set PM_CF_API_TOKEN on the deployment.'),
   address_limit_reached: entry(422, 'The identity has the most addresses allowed.', 'Remove unused addresses.'),
   webhook_limit_reached: entry(422, 'The most webhook endpoints exist already.', 'Remove unused endpoints.'),
-  key_limit_reached: entry(422, 'The tenant has the most active keys allowed.', 'Revoke unused keys.'),
+  key_limit_reached: entry(
+    422,
+    'The most keys allowed are in use.',
+    'Revoke unused API keys; a signing key makes room when its time to verify is over.',
+  ),
 
   // Allowances, rates, caps
   billing_limit: entry(

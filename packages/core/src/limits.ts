@@ -52,12 +52,20 @@ export const LIMITS = {
   smtp_response_chars_max: 512,
   event_ids_kept_max: 20,
 
+  // Metadata of a sent copy (the object store takes 8 KiB)
+  sent_metadata_bcc_bytes_max: 4_096,
+  sent_metadata_filtered_bytes_max: 1_200,
+  sent_metadata_labels_bytes_max: 1_024,
+  sent_metadata_own_bytes_max: 1_024,
+
   // The send path
   thread_lock_lease_ms: 120_000,
   thread_lock_claim_lease_ms: 60_000,
   thread_lock_wait_ms_max: 10_000,
   thread_lock_step_ms: 250,
   thread_busy_retry_s_max: 60,
+  /** The object store takes one write a second to one object. */
+  object_rewrite_ms_min: 1_000,
   claim_ttl_ms: 5 * 60_000,
   dispatch_after_ms: 5 * 60_000,
   backoff_total_ms_max: 24 * 3_600_000,
@@ -79,6 +87,11 @@ export const LIMITS = {
   attachment_settle_ms: 5 * 60_000,
   /** An object in the blob store younger than this may belong to a send still under way, so the sweep leaves it. */
   orphan_age_ms_min: 3_600_000,
+  /** How far back a rebuilt ledger looks: its retention, and a day for clocks. */
+  rebuild_reach_ms: 31 * 86_400_000,
+  /** Sent copies looked at, and lost sends put back, in one step of a rebuild. */
+  rebuild_listed_count: 500,
+  rebuild_restored_count: 20,
 
   // Quota
   outcomes_kept_max: 1_000,
@@ -93,4 +106,10 @@ export const LIMITS = {
   // Keys
   keys_per_tenant_max: 100,
   key_overlap_hours_max: 168,
+  /** Signing keys that were replaced verify on for this long; the key of cursors for as long as a cursor works. */
+  thread_key_verify_ms: 90 * 86_400_000,
+  link_key_verify_ms: 7 * 86_400_000,
+  /** An isolate of the Worker remembers signing keys for this long, and looks again for an unknown one this often. */
+  keyring_cache_ms: 5 * 60_000,
+  keyring_reread_ms: 60_000,
 } as const;

@@ -9,6 +9,14 @@ export interface BlobStore {
   delete(keys: string[]): Promise<void>;
   /** Keys after `startAfter` in byte order, at most `limit`, and whether more follow. */
   list(prefix: string, startAfter: string, limit: number): Promise<{ keys: string[]; more: boolean }>;
+  /** The same with what stands beside each object; a page may hold fewer than `limit` although more follow. */
+  inspect(prefix: string, startAfter: string, limit: number): Promise<{ objects: BlobFacts[]; more: boolean }>;
+}
+
+export interface BlobFacts {
+  key: string;
+  bytes: number;
+  metadata: Record<string, string>;
 }
 
 export interface Queue<T> {
@@ -28,7 +36,14 @@ export interface OutboxEvent {
 
 /** Where the outbox goes: the event index, then one fan-out job each. Repeats are harmless. */
 export interface EventSink {
-  dispatch(events: OutboxEvent[]): Promise<void>;
+  /**
+   * Takes a batch of one mailbox, or nothing of it when other events of that mailbox already stand at its numbers.
+   *
+   * @returns the highest number of those others, or null when the batch was taken
+   */
+  dispatch(events: OutboxEvent[]): Promise<number | null>;
+  /** The highest number known of a mailbox's events; null when none is known. */
+  lastSequence(identityId: IdentityId): Promise<number | null>;
 }
 
 /** The list of mailboxes with work, by which a cron finds one whose alarm has died. */

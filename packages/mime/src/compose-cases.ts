@@ -70,6 +70,25 @@ export const FILENAMES: string[] = [
   '%41%42.txt',
 ];
 
+/** Subjects and file names under which other composers were reported broken, by the number of the report. */
+export const REPORTED: { name: string; overrides: Partial<ComposeInput> }[] = [
+  ...[
+    'Grüße aus Köln — Ihre Rückfrage zur Übergabe der Schlüssel für das Häuschen',
+    '中'.repeat(300),
+    'Übersicht aller Termine — '.repeat(35).trim(),
+    'a'.repeat(900),
+  ].map((subject, i) => ({ name: `case 61, subject ${i}`, overrides: { subject } })),
+  ...[
+    'résumé.pdf',
+    `${'請求書'.repeat(9)}.pdf`,
+    `請求書 2026 "最終" (1); v=2${'ü'.repeat(60)}.xlsx`,
+    `${'long '.repeat(49)}x.png`,
+  ].map((filename, i) => ({
+    name: `case 65, file name ${i}`,
+    overrides: { attachments: [attachment({ filename })] },
+  })),
+];
+
 const INLINE_HTML = '<p>See <img src="cid:logo@acme.example.com" alt="Logo"> here</p>';
 
 function inlineImage() {
@@ -122,6 +141,22 @@ const BODIES: Record<string, Partial<ComposeInput>> = {
     disclosure: { mode: 'footer', text: 'Written by an AI & <checked>' },
     unsubscribe: { url: 'https://acme.example.com/u?a=1&b=2', mailto: 'u@acme.example.com' },
   },
+  'links to large attachments': {
+    html: '<p>See</p>',
+    links: ['report.pdf', 'Übersicht "final" <1>.pdf'].map((filename) => ({
+      filename,
+      size: '4.0 MB',
+      url: `https://api.agents.example/v1/links/${'bDE6'.repeat(50)}`,
+      expires_at: Date.UTC(2026, 11, 3, 9),
+    })),
+  },
+  'html with every line over 998 bytes': { text: null, html: `<p>${'word '.repeat(3000)}</p>`.repeat(3) },
+  'bare CR and LF everywhere': {
+    text: '\r\ra\r\n\rb\n\n\rc\r',
+    html: '<p>\ra\n\r\n\rb</p>\r',
+    signature: { text: 'one\rtwo\nthree', html: null },
+    disclosure: { mode: 'footer', text: 'four\rfive' },
+  },
   forward: {
     text: 'FYI',
     forwarded: {
@@ -156,6 +191,9 @@ const HEADERS: Record<string, Partial<ComposeInput>> = {
       in_reply_to: null,
     }),
   },
+  '300 references, as they are': {
+    references: Array.from({ length: 300 }, (_, i) => `reply-${i}-${'i'.repeat(60)}@example.org`),
+  },
   'long header values': {
     headers: [
       { name: 'X-Long-Words', value: 'word '.repeat(300).trim() },
@@ -179,6 +217,7 @@ export interface ComposeCase {
 /** Messages of every shape; each must read the same in every parser. */
 export const COMPOSE_CASES: ComposeCase[] = [
   ...Object.entries({ ...BODIES, ...HEADERS }).map(([name, overrides]) => ({ name, input: composeInput(overrides) })),
+  ...REPORTED.map(({ name, overrides }) => ({ name, input: composeInput(overrides) })),
   ...SUBJECTS.map((subject) => ({ name: `subject ${subject.slice(0, 30)}`, input: composeInput({ subject }) })),
   ...NAMES.map((name) => ({
     name: `name ${name.slice(0, 30)}`,

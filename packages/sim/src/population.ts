@@ -1,7 +1,7 @@
 import type { AddressId, DomainId, IdentityId, TenantId } from '@pmail/core/ids.ts';
+import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import type { SqlValue } from '@pmail/engine/sql.ts';
 import type { Deployment } from './deployment.ts';
-import { START } from './universe.ts';
 
 export interface SimIdentity {
   tenant_id: TenantId;
@@ -11,17 +11,22 @@ export interface SimIdentity {
 }
 
 const PLATFORM = 'dom_00000000000000000000000000' as DomainId;
+export const PLATFORM_DOMAIN = 'agents.example';
+export const RELAY_DOMAIN = 'relay.example';
 
-function insert(deployment: Deployment, table: string, row: Record<string, SqlValue>): void {
-  const names = Object.keys(row);
-  deployment.directory
-    .prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`)
-    .run(...Object.values(row));
+type Insert = (table: string, row: Record<string, SqlValue>) => void;
+
+function inserter({ directory }: Deployment): Insert {
+  return (table, row) => {
+    const names = Object.keys(row);
+    const values = names.map(() => '?').join(', ');
+    directory.run(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${values})`, ...Object.values(row));
+  };
 }
 
-function insertDomain(deployment: Deployment, id: DomainId, name: string, transport: string): void {
+function insertDomain(insert: Insert, id: DomainId, name: string, transport: string, now: number): void {
   const platform = id === PLATFORM;
-  insert(deployment, 'domains', {
+  insert('domains', {
     id,
     tenant_id: null,
     name,
@@ -31,28 +36,36 @@ function insertDomain(deployment: Deployment, id: DomainId, name: string, transp
     routing_mode: 'catch_all',
     inbound: 'routing',
     transport,
-    reply_token: 'none',
+    reply_token: platform ? 'subaddress' : 'none',
     receiving: 1,
     sending: 1,
     state: 'healthy',
-    state_changed_at: START,
-    created_at: START,
-    updated_at: START,
+    state_changed_at: now,
+    created_at: now,
+    updated_at: now,
   });
 }
 
+/** A tenant to set up. */
+export interface SimTenant {
+  mode: 'live' | 'test';
+  identities: number;
+  policy?: PolicyPatch;
+  /** Sends it may make in a period, where its use is metered. */
+  granted?: number;
+}
+
 /** A test tenant and live tenants, each with identities; live ones send by the provider double. */
-export function populate(
-  deployment: Deployment,
-  tenants: { mode: 'live' | 'test'; identities: number }[],
-): SimIdentity[] {
-  insertDomain(deployment, PLATFORM, 'agents.example', 'cloudflare');
-  const relay = deployment.newId('dom', START);
-  insertDomain(deployment, relay, 'relay.example', 'smtp');
+export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdentity[] {
+  const { now } = deployment.universe;
+  const insert = inserter(deployment);
   const out: SimIdentity[] = [];
-  tenants.forEach(({ mode, identities }, tenantIndex) => {
-    const tenantId = deployment.newId('ten', START);
-    insert(deployment, 'tenants', {
+  insertDomain(insert, PLATFORM, PLATFORM_DOMAIN, 'cloudflare', now);
+  const relay = deployment.newId('dom', now);
+  insertDomain(insert, relay, RELAY_DOMAIN, 'smtp', now);
+  tenants.forEach(({ mode, identities, policy = {}, granted }, tenantIndex) => {
+    const tenantId = deployment.newId('ten', now);
+    insert('tenants', {
       id: tenantId,
       slug: `tenant${tenantIndex}`,
       name: `Tenant ${tenantIndex}`,
@@ -60,18 +73,18 @@ export function populate(
       address_suffix: `.t${tenantIndex}`,
       suffix_fold: `.t${tenantIndex}`,
       timezone: tenantIndex % 2 === 0 ? 'Europe/Berlin' : 'UTC',
-      policy_json: JSON.stringify({ max_recipients: 49 }),
+      policy_json: JSON.stringify({ max_recipients: 49, ...policy }),
       quota_do_id: tenantId,
-      created_at: START,
-      updated_at: START,
+      created_at: now,
+      updated_at: now,
     });
-    deployment.addTenant(tenantId);
+    deployment.addTenant(tenantId, policy, granted);
     for (let i = 0; i < identities; i++) {
-      const identityId = deployment.newId('idn', START);
+      const identityId = deployment.newId('idn', now);
       // Every second live identity sends through the relay, which knows partial acceptance.
       const domain = mode === 'live' && i % 2 === 1 ? relay : PLATFORM;
-      const address = `agent${i}.t${tenantIndex}@${domain === relay ? 'relay.example' : 'agents.example'}`;
-      insert(deployment, 'identities', {
+      const address = `agent${i}.t${tenantIndex}@${domain === relay ? RELAY_DOMAIN : PLATFORM_DOMAIN}`;
+      insert('identities', {
         id: identityId,
         tenant_id: tenantId,
         username: `agent${i}`,
@@ -80,10 +93,10 @@ export function populate(
         owner_name: 'Owner',
         owner_email: 'owner@example.com',
         mailbox_do_id: identityId,
-        created_at: START,
-        updated_at: START,
+        created_at: now,
+        updated_at: now,
       });
-      insertAddress(deployment, { id: deployment.newId('adr', START), address, domain, tenantId, identityId });
+      insertAddress(insert, now, { id: deployment.newId('adr', now), address, domain, tenantId, identityId });
       deployment.addIdentity({ tenant_id: tenantId, identity_id: identityId });
       out.push({ tenant_id: tenantId, identity_id: identityId, address, mode });
     }
@@ -92,10 +105,11 @@ export function populate(
 }
 
 function insertAddress(
-  deployment: Deployment,
+  insert: Insert,
+  now: number,
   row: { id: AddressId; address: string; domain: DomainId; tenantId: TenantId; identityId: IdentityId },
 ): void {
-  insert(deployment, 'addresses', {
+  insert('addresses', {
     id: row.id,
     address: row.address,
     local_part: row.address.split('@')[0] ?? '',
@@ -104,7 +118,7 @@ function insertAddress(
     identity_id: row.identityId,
     role: 'primary',
     status: 'active',
-    created_at: START,
-    updated_at: START,
+    created_at: now,
+    updated_at: now,
   });
 }

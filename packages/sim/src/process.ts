@@ -2,6 +2,8 @@
 export class Process {
   readonly name: string;
   alive = true;
+  /** When the directory was last read for it, by the scheduler's time: how old what it acts on is. */
+  readAt: number | null = null;
   readonly #onDeath = new Set<() => void>();
 
   constructor(name: string) {
@@ -35,4 +37,9 @@ export class NetworkLost extends Error {
 /** The object that was being called has died. */
 export class ObjectReset extends Error {
   override name = 'ObjectReset';
+}
+
+/** A statement of an object's storage failed; its transaction is rolled back, and the instance lives on. */
+export class StorageFailed extends Error {
+  override name = 'StorageFailed';
 }

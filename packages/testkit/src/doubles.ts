@@ -2,11 +2,14 @@ import { DatabaseSync } from 'node:sqlite';
 import { assembleBodies, rfc5322Date } from '@pmail/core/compose/bodies.ts';
 import { composedMessageId } from '@pmail/core/compose/headers.ts';
 import type { ComposedMail, ComposeInput, Composer } from '@pmail/core/compose/types.ts';
-import { toBase64, utf8, utf8Length } from '@pmail/core/hash.ts';
+import { toBase64, utf8 } from '@pmail/core/hash.ts';
 import { ulidOf } from '@pmail/core/ids.ts';
-import type { AlarmClock, BlobStore, Queue } from '@pmail/engine/ports.ts';
+import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
+import type { AlarmClock, BlobFacts, BlobStore, Queue } from '@pmail/engine/ports.ts';
 import type { Sql, SqlValue } from '@pmail/engine/sql.ts';
+import { imageOf } from './database-template.ts';
 import { nodeSql } from './node-sql.ts';
+import { checkPlatformLimits } from './platform-limits.ts';
 
 /** Doubles of what an engine reaches over a wire. Each call goes through a knob, by which a test makes it go wrong. */
 
@@ -92,13 +95,18 @@ export class MemoryBlobs implements BlobStore {
   }
 
   put(key: string, bytes: Uint8Array, metadata: Record<string, string>): Promise<void> {
+    // What goes over a wire is what it was at the call, and nobody shares it afterwards.
+    const sent = { bytes: Uint8Array.from(bytes), metadata: { ...metadata } };
     return this.puts.run(() => {
-      this.objects.set(key, { bytes: Uint8Array.from(bytes), metadata });
+      this.objects.set(key, sent);
     });
   }
 
   get(key: string): Promise<Uint8Array | null> {
-    return this.gets.run(() => this.objects.get(key)?.bytes ?? null);
+    return this.gets.run(() => {
+      const found = this.objects.get(key);
+      return found === undefined ? null : Uint8Array.from(found.bytes);
+    });
   }
 
   delete(keys: string[]): Promise<void> {
@@ -113,6 +121,15 @@ export class MemoryBlobs implements BlobStore {
       return { keys: keys.slice(0, limit), more: keys.length > limit };
     });
   }
+
+  async inspect(prefix: string, startAfter: string, limit: number): Promise<{ objects: BlobFacts[]; more: boolean }> {
+    const { keys, more } = await this.list(prefix, startAfter, limit);
+    const objects = keys.flatMap((key) => {
+      const found = this.objects.get(key);
+      return found === undefined ? [] : [{ key, bytes: found.bytes.length, metadata: { ...found.metadata } }];
+    });
+    return { objects, more };
+  }
 }
 
 /** A queue that only writes down what was sent to it. */
@@ -121,8 +138,9 @@ export class RecordedQueue<T> implements Queue<T> {
   readonly sends = new Knob();
 
   send(job: T, delayMs = 0): Promise<void> {
+    const sent = { job: structuredClone(job), delay_ms: delayMs };
     return this.sends.run(() => {
-      this.sent.push({ job: structuredClone(job), delay_ms: delayMs });
+      this.sent.push(sent);
     });
   }
 
@@ -132,17 +150,14 @@ export class RecordedQueue<T> implements Queue<T> {
   }
 }
 
-/** Limits of the platform's SQLite that node's does not have: values bound to one statement, and bytes in one row. */
-const BINDINGS_MAX = 100;
-const ROW_BYTES_MAX = 2_000_000;
-
 /**
  * The storage of one Durable Object: its database and its one alarm, which is part of the storage and so goes back with
  * a transaction that fails. Instances come and go; this stays.
  */
 export class ObjectStorage {
-  readonly database = new DatabaseSync(':memory:');
+  database = new DatabaseSync(':memory:');
   readonly sql: Sql;
+  #inner: Sql;
   alarmAt: number | null = null;
   readonly alarm: AlarmClock = {
     set: (at) => {
@@ -154,35 +169,45 @@ export class ObjectStorage {
   beforeStatement: (query: string, bindings: SqlValue[]) => void = () => {};
 
   constructor() {
-    const sql = nodeSql(this.database);
+    this.#inner = nodeSql(this.database);
     const check = (query: string, bindings: SqlValue[]): void => {
       this.beforeStatement(query, bindings);
-      if (bindings.length > BINDINGS_MAX) throw new Error('too many SQL variables');
-      const bytes = bindings.reduce<number>((sum, value) => sum + utf8Length(String(value ?? '')), 0);
-      if (bytes > ROW_BYTES_MAX) throw new Error('string or blob too big');
+      checkPlatformLimits(bindings);
     };
     this.sql = {
       all: (query, ...bindings) => {
         check(query, bindings);
-        return sql.all(query, ...bindings);
+        return this.#inner.all(query, ...bindings);
       },
       first: (query, ...bindings) => {
         check(query, bindings);
-        return sql.first(query, ...bindings);
+        return this.#inner.first(query, ...bindings);
       },
       run: (query, ...bindings) => {
         check(query, bindings);
-        sql.run(query, ...bindings);
+        this.#inner.run(query, ...bindings);
       },
       transaction: (body) => {
         const before = this.alarmAt;
         try {
-          return sql.transaction(body);
+          return this.#inner.transaction(body);
         } catch (error) {
           this.alarmAt = before;
           throw error;
         }
       },
+    };
+  }
+
+  /** Remembers the storage as it is now. The returned function puts it back, as often as it is called. */
+  pointInTime(): () => void {
+    const copy = imageOf(this.database);
+    if (copy === undefined) throw new Error('this node cannot copy a database: 24.22 or newer is needed');
+    const alarm = this.alarmAt;
+    return () => {
+      this.database = copy();
+      this.#inner = nodeSql(this.database);
+      this.alarmAt = alarm;
     };
   }
 
@@ -196,6 +221,45 @@ export class ObjectStorage {
 /** A composer whose bytes are easy to read; equal input gives equal bytes. */
 export const plainComposer: Composer = { compose: async (input) => compose(input) };
 
+/** Reads what `plainComposer` wrote; text and HTML of a message with both come back as one text. */
+export async function parsePlain(raw: Uint8Array): Promise<ParsedMail> {
+  const [head = '', ...rest] = new TextDecoder().decode(raw).split('\r\n\r\n');
+  const line = head.split('\r\n').find((text) => text.startsWith(WHOLE)) ?? `${WHOLE}{}`;
+  const { from, reply_to, to, cc, subject, date, in_reply_to, references, hop, rfc } = JSON.parse(
+    line.slice(WHOLE.length),
+  ) as Whole & { rfc: string };
+  return {
+    from,
+    reply_to: reply_to === null ? [] : [reply_to],
+    to,
+    cc,
+    subject,
+    sent_at: date,
+    rfc_message_id: rfc,
+    in_reply_to: in_reply_to === null ? [] : [in_reply_to],
+    references,
+    text: rest.join('\r\n\r\n').trimEnd(),
+    html_sanitized: null,
+    hop,
+    auto_submitted: false,
+    parse_degraded: false,
+    attachments: [],
+  };
+}
+
+type Whole = Pick<
+  ComposeInput,
+  'from' | 'reply_to' | 'to' | 'cc' | 'subject' | 'date' | 'in_reply_to' | 'references' | 'hop'
+>;
+
+/** A header with everything that the readable ones shorten. */
+const WHOLE = 'X-Whole: ';
+
+function wholeLine(input: ComposeInput, rfc: string): string {
+  const { from, reply_to, to, cc, subject, date, in_reply_to, references, hop } = input;
+  return `${WHOLE}${JSON.stringify({ from, reply_to, to, cc, subject, date, in_reply_to, references, hop, rfc })}`;
+}
+
 function compose(input: ComposeInput): ComposedMail {
   const { text, html } = assembleBodies(input);
   const rfcMessageId = composedMessageId(ulidOf(input.message_id), input.from.address.split('@')[1] ?? '');
@@ -208,6 +272,7 @@ function compose(input: ComposeInput): ComposedMail {
     `Date: ${rfc5322Date(input.date)}`,
     `Message-ID: <${rfcMessageId}>`,
     ...input.headers.map(({ name, value }) => `${name}: ${value}`),
+    wholeLine(input, rfcMessageId),
     '',
     text ?? '',
     html ?? '',

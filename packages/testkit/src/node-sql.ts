@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { Db, Sql, SqlValue } from '@pmail/engine/sql.ts';
+import { databaseTemplate } from './database-template.ts';
 
 /** The SQL ports over node:sqlite, so that engines and directory queries run unchanged outside workerd. */
 
@@ -18,8 +19,17 @@ function prepared(database: DatabaseSync): (query: string) => StatementSync {
   };
 }
 
+/** How a transaction is begun, kept and undone. */
+export interface Brackets {
+  begin: string;
+  commit: string;
+  rollback: string;
+}
+
+const WHOLE: Brackets = { begin: 'BEGIN', commit: 'COMMIT', rollback: 'ROLLBACK' };
+
 /** Storage of one object. */
-export function nodeSql(database: DatabaseSync): Sql {
+export function nodeSql(database: DatabaseSync, { begin, commit, rollback }: Brackets = WHOLE): Sql {
   const prepare = prepared(database);
   let inside = false;
   return {
@@ -35,13 +45,13 @@ export function nodeSql(database: DatabaseSync): Sql {
     transaction: (body) => {
       if (inside) throw new Error('transactions are not nested');
       inside = true;
-      database.exec('BEGIN');
+      database.exec(begin);
       try {
         const result = body();
-        database.exec('COMMIT');
+        database.exec(commit);
         return result;
       } catch (error) {
-        database.exec('ROLLBACK');
+        database.exec(rollback);
         throw error;
       } finally {
         inside = false;
@@ -51,38 +61,37 @@ export function nodeSql(database: DatabaseSync): Sql {
 }
 
 /** The shared database. Each batch is one transaction, as in D1. */
-export function nodeDb(database: DatabaseSync): Db {
+export function nodeDb(database: DatabaseSync, { begin, commit, rollback }: Brackets = WHOLE): Db {
   const prepare = prepared(database);
   return {
     batch: (statements) => {
-      database.exec('BEGIN');
+      database.exec(begin);
       try {
         const results = statements.map(
           ({ sql, bindings }) => prepare(sql).all(...bindings) as Record<string, SqlValue>[],
         );
-        database.exec('COMMIT');
+        database.exec(commit);
         return Promise.resolve(results);
       } catch (error) {
-        database.exec('ROLLBACK');
+        database.exec(rollback);
         return Promise.reject(error instanceof Error ? error : new Error(String(error)));
       }
     },
   };
 }
 
-let schema: string | undefined;
-
-/** An empty directory with every migration applied. */
-export function memoryDirectory(): DatabaseSync {
-  schema ??= readdirSync(MIGRATIONS)
+/** Applies every migration of the directory. */
+export function migrateDirectory(database: DatabaseSync): void {
+  const schema = readdirSync(MIGRATIONS)
     .filter((name) => name.endsWith('.sql'))
     .sort()
     .map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8'))
     .join('\n');
-  const database = new DatabaseSync(':memory:');
   database.exec(schema);
-  return database;
 }
+
+/** An empty directory. */
+export const memoryDirectory: () => DatabaseSync = databaseTemplate(migrateDirectory);
 
 /** Storage of one object, in memory. */
 export function memorySql(): Sql {

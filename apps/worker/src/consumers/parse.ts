@@ -1,10 +1,10 @@
-import type { ParsedInbound } from '@pmail/engine/consumers/inbound.ts';
+import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
 import { htmlToText } from '@pmail/mime/html-to-text.ts';
 import { parseMail } from '@pmail/mime/parse.ts';
 import { sanitizeHtml } from '@pmail/mime/sanitize.ts';
 
 /** Raw mail as the mailbox stores it: HTML sanitised, text derived where the mail brings none. */
-export async function parseInbound(raw: Uint8Array): Promise<ParsedInbound> {
+export async function parseInbound(raw: Uint8Array): Promise<ParsedMail> {
   const mail = await parseMail(raw);
   const html = mail.html === null ? null : sanitizeHtml(mail.html);
   return {

@@ -15,6 +15,7 @@ import { createLog } from '../log.ts';
 import type { CallContext } from '../objects/calls.ts';
 import { mailboxStub, quotaStub } from '../objects/remote.ts';
 import { r2 } from '../ports/blobs.ts';
+import { signingKeys } from '../ports/keyring.ts';
 import { producer } from '../ports/queue.ts';
 import { newId } from '../ports/random.ts';
 import { hashAddress, hmac } from '../ports/secrets.ts';
@@ -63,6 +64,8 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
     hashAddress: (address) => hashAddress(settings.hash_key, address),
     hmac: (text) => hmac(settings.hash_key, text),
     parse: parseInbound,
+    threadKeys: (kid) =>
+      signingKeys({ db, master_key: settings.master_key, now: () => Date.now(), cacheKey: env }, 'thread', kid),
   };
   if (owner !== null) world.transports = transports(env, world, owner);
   return world;

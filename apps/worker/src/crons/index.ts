@@ -1,5 +1,7 @@
+import { LIMITS } from '@pmail/core/limits.ts';
 import { deleteExpiredRequests } from '@pmail/engine/directory/idempotency.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
+import { deleteSpentSigningKeys } from '@pmail/engine/directory/signing-keys.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
@@ -21,7 +23,10 @@ export async function runCron(cron: string, env: Env): Promise<void> {
   }
   if (cron === '*/15 * * * *') {
     await rollUpUsage(env);
-    await deleteExpiredRequests(d1(env.DB), Date.now(), EXPIRED_PER_RUN);
+    const now = Date.now();
+    await deleteExpiredRequests(d1(env.DB), now, EXPIRED_PER_RUN);
+    // An isolate may remember a key for a while after its time.
+    await deleteSpentSigningKeys(d1(env.DB), now - 2 * LIMITS.keyring_cache_ms);
     return;
   }
   createLog(env.PM_LOG_LEVEL)('error', 'unknown_cron', { cron });

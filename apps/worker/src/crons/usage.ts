@@ -1,3 +1,4 @@
+import { billingOf } from '@pmail/engine/directory/tenants.ts';
 import { pageOfQuotas, writeUsageDays } from '@pmail/engine/directory/usage.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
@@ -8,7 +9,7 @@ const TENANTS_PER_PAGE = 200;
 
 /**
  * Writes today's and yesterday's usage of every tenant to the directory, where the API reads it. It also enters every
- * quota, which puts back an alarm that the platform has lost.
+ * quota, which puts back an alarm that the platform has lost, and tells it what the directory grants.
  */
 export async function rollUpUsage(env: Env): Promise<void> {
   const log = createLog(env.PM_LOG_LEVEL, { cron: 'usage' });
@@ -16,10 +17,11 @@ export async function rollUpUsage(env: Env): Promise<void> {
   let last = '';
   for (;;) {
     const tenants = await pageOfQuotas(db, last, TENANTS_PER_PAGE);
-    for (const { id, quota_do_id } of tenants) {
+    for (const tenant of tenants) {
+      const { id, quota_do_id } = tenant;
       try {
         const call = { v: 1 as const, tenant_id: id, identity_id: null, request_id: 'cron' };
-        await writeUsageDays(db, id, await quotaStub(env, quota_do_id).usageDays(call));
+        await writeUsageDays(db, id, await quotaStub(env, quota_do_id).usageDays(call, billingOf(tenant)));
       } catch (error) {
         log('warn', 'usage_roll_up_failed', { tenant_id: id, error: error instanceof Error ? error.name : 'unknown' });
       }

@@ -43,6 +43,7 @@ export interface RequestContext {
   headers: Headers;
   /** Path as requested, without the query. */
   path: string;
+  search: URLSearchParams;
   /** The body as parsed from JSON, before any check; fingerprints are made over it. */
   rawBody: unknown;
 }
@@ -73,6 +74,11 @@ export function reachesIdentity(key: AuthKey, identity: Pick<IdentityRef, 'id' |
 
 export function reachesTenant(key: AuthKey, tenantId: TenantId): boolean {
   return key.level === 'platform' || key.tenant_id === tenantId;
+}
+
+/** Whether the key may see held mail. */
+export function canReview({ key }: RequestContext): boolean {
+  return key.permissions.includes('quarantine:review');
 }
 
 /** Somebody else's thing answers exactly like a missing one. */

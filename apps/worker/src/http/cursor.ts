@@ -5,6 +5,7 @@ import { LIMITS } from '@pmail/core/limits.ts';
 import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
 import { signingKeys } from '../ports/keyring.ts';
 import type { RequestContext } from './context.ts';
+import { ringOf } from './ring.ts';
 
 /**
  * Cursors of lists: where the next page begins, signed, and bound to the list, its filters and the key, so that one
@@ -37,8 +38,7 @@ function filterHash(context: RequestContext, params: object, query: object): Pro
 }
 
 function keys(context: RequestContext, kid?: string): ReturnType<typeof signingKeys> {
-  const { db, config, env, now } = context;
-  return signingKeys({ db, master_key: config.master_key, now: () => now, cacheKey: env }, 'cursor', kid);
+  return signingKeys(ringOf(context), 'cursor', kid);
 }
 
 export async function writeCursor(

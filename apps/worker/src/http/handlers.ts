@@ -1,9 +1,14 @@
 import type { Handlers } from '@pmail/contracts/routes.ts';
 import type { RequestContext } from './context.ts';
+import { billingHandlers } from './routes/billing.ts';
 import { eventHandlers } from './routes/events.ts';
 import { identityHandlers } from './routes/identities.ts';
 import { keyHandlers } from './routes/keys.ts';
+import { linkHandlers } from './routes/links.ts';
 import { messageHandlers } from './routes/messages.ts';
+import { platformHandlers } from './routes/platform.ts';
+import { recoveryHandlers } from './routes/recovery.ts';
+import { sendHandlers } from './routes/sends.ts';
 import { systemHandlers } from './routes/system.ts';
 import { tenantHandlers } from './routes/tenants.ts';
 import { threadHandlers } from './routes/threads.ts';
@@ -13,10 +18,15 @@ import { usageHandlers } from './routes/usage.ts';
 export const handlers: Handlers<RequestContext> = {
   ...systemHandlers,
   ...tenantHandlers,
+  ...billingHandlers,
   ...keyHandlers,
   ...identityHandlers,
+  ...sendHandlers,
   ...messageHandlers,
+  ...linkHandlers,
   ...threadHandlers,
   ...eventHandlers,
   ...usageHandlers,
+  ...platformHandlers,
+  ...recoveryHandlers,
 };

@@ -45,9 +45,7 @@ export async function underKey(
   const mark = {
     method: spec.method,
     path: context.path,
-    fingerprint: await sha256Hex(
-      canonicalJson({ body: context.rawBody as Json, method: spec.method, path: context.path }),
-    ),
+    fingerprint: await sha256Hex(canonicalJson(fingerprinted(context, spec))),
   };
   const begin = await beginRequest(db, record, mark, now, LIMITS.idempotency_retention_ms);
   switch (begin.kind) {
@@ -65,6 +63,14 @@ export async function underKey(
       return result;
     }
   }
+}
+
+/** What makes two requests the same: method, path, body, and the query where there is one. */
+function fingerprinted({ rawBody, path, search }: RequestContext, { method }: RouteSpec): Json {
+  const request = { body: rawBody as Json, method, path };
+  // A query has each name once, so its order says nothing.
+  const query = Object.fromEntries(search);
+  return search.size === 0 ? request : { ...request, query };
 }
 
 /** The answer as it may be kept: without secrets, and with mail only by reference. */

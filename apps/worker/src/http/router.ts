@@ -1,5 +1,6 @@
 import { grants } from '@pmail/contracts/permissions.ts';
 import { PATH_PARAMS, type PathParam } from '@pmail/contracts/routes/params.ts';
+import { SEND_ROUTES } from '@pmail/contracts/routes/sends.ts';
 import {
   bodyIsOptional,
   type Handlers,
@@ -10,7 +11,7 @@ import {
   routeSpec,
 } from '@pmail/contracts/routes.ts';
 import { parseBody, parseQuery } from '@pmail/contracts/validate.ts';
-import { parseId, type RequestId } from '@pmail/core/ids.ts';
+import type { RequestId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { IDEMPOTENCY_KEY } from '@pmail/core/message/request.ts';
 import { ok, type Refusal, type Result, refuse } from '@pmail/core/result.ts';
@@ -96,6 +97,7 @@ async function serve(
     log,
     headers: c.req.raw.headers,
     path: c.req.path,
+    search: new URL(c.req.url).searchParams,
     background: (work: Promise<unknown>) => {
       c.executionCtx.waitUntil(
         work.catch((error: unknown) => log('warn', 'background_failed', { error: errorPlace(error) })),
@@ -106,7 +108,7 @@ async function serve(
   // with it is told only when its turn comes.
   const rawBody = spec.body === null ? ok(null) : await readBody(c.req.raw, bodyIsOptional(spec));
   const body = spec.body === null || !rawBody.ok ? rawBody : parseBody(spec.body, rawBody.value);
-  const query = parseQuery(spec.query, new URL(c.req.url).searchParams);
+  const query = parseQuery(spec.query, base.search);
 
   let context = base as unknown as RequestContext;
   if (spec.access.kind === 'key') {
@@ -181,7 +183,7 @@ function checkAccess({ access }: RouteSpec, key: AuthKey): Refusal | null {
 function bucketsOf(id: RouteId, key: AuthKey, params: Record<string, string>): { bucket: Bucket; key: string }[] {
   const buckets: { bucket: Bucket; key: string }[] = [{ bucket: 'key', key: key.id }];
   if (key.tenant_id !== null) buckets.push({ bucket: 'tenant', key: key.tenant_id });
-  if (id === 'messages.send') buckets.push({ bucket: 'send', key: params['identity_id'] ?? '' });
+  if (id in SEND_ROUTES) buckets.push({ bucket: 'send', key: params['identity_id'] ?? '' });
   return buckets;
 }
 
@@ -199,23 +201,23 @@ async function ownerPlan(
   now: number,
 ): Promise<OwnerPlan> {
   for (const [name, value] of Object.entries(params)) {
-    const { prefix, missing } = PATH_PARAMS[name as PathParam];
-    if (parseId(prefix, value) === undefined) {
-      // The owner of a malformed child is still looked at first.
-      if (name === 'identity_id' || name === 'tenant_id') return { statements: [], read: () => refuse(missing) };
-    }
+    // The owner of a malformed child is still looked at first.
+    if (name !== 'identity_id' && name !== 'tenant_id') continue;
+    const { isWellFormed, missing } = PATH_PARAMS[name];
+    if (!isWellFormed(value)) return { statements: [], read: () => refuse(missing) };
   }
   const { identity_id: identityId, tenant_id: tenantId } = params;
   if (identityId !== undefined) {
-    const facts: SendFacts | null = id === 'messages.send' ? await sendFacts(config, identityId, body, now) : null;
+    const facts: SendFacts | null = id in SEND_ROUTES ? await sendFacts(config, identityId, body, now) : null;
     return {
-      statements: [identityStatement(identityId), ...(facts?.statements ?? [])],
-      read: ([identityRows, ...factRows], key) => {
-        const identity = firstRow<IdentityRef>(identityRows);
+      // The facts begin with the identity's own row.
+      statements: facts?.statements ?? [identityStatement(identityId)],
+      read: (rows, key) => {
+        const identity = firstRow<IdentityRef>(rows[0]);
         if (identity === undefined || !reachesIdentity(key, identity)) return refuse('identity_not_found');
         const malformed = malformedChild(params);
         if (malformed !== null) return malformed;
-        return ok({ identity, ...(facts === null ? {} : { facts: facts.parse(factRows) }) } as Partial<RequestContext>);
+        return ok({ identity, ...(facts === null ? {} : { facts: facts.parse(rows) }) } as Partial<RequestContext>);
       },
     };
   }
@@ -234,8 +236,8 @@ async function ownerPlan(
 
 function malformedChild(params: Record<string, string>): Refusal | null {
   for (const [name, value] of Object.entries(params)) {
-    const { prefix, missing } = PATH_PARAMS[name as PathParam];
-    if (parseId(prefix, value) === undefined) return refuse(missing);
+    const { isWellFormed, missing } = PATH_PARAMS[name as PathParam];
+    if (!isWellFormed(value)) return refuse(missing);
   }
   return null;
 }

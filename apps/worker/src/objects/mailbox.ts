@@ -3,7 +3,7 @@ import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
-import { indexEvents } from '@pmail/engine/directory/events.ts';
+import { indexEvents, lastSequence } from '@pmail/engine/directory/events.ts';
 import { workRegistry } from '@pmail/engine/directory/work.ts';
 import type { EventAnswer } from '@pmail/engine/mailbox/apply-event.ts';
 import type { AttemptRow } from '@pmail/engine/mailbox/attempts.ts';
@@ -13,6 +13,7 @@ import type { DryRunAnswer } from '@pmail/engine/mailbox/dry-run.ts';
 import { MailboxEngine } from '@pmail/engine/mailbox/engine.ts';
 import type { IngestAnswer, IngestRequest } from '@pmail/engine/mailbox/ingest.ts';
 import type * as Read from '@pmail/engine/mailbox/read.ts';
+import type { RebuildProgress } from '@pmail/engine/mailbox/rebuild-types.ts';
 import type { OutcomeAnswer, OutcomeRequest } from '@pmail/engine/mailbox/record-outcome.ts';
 import type { ResolveAnswer } from '@pmail/engine/mailbox/resolve.ts';
 import type { Include } from '@pmail/engine/mailbox/rows.ts';
@@ -21,6 +22,7 @@ import type { MessagePatch } from '@pmail/engine/mailbox/update.ts';
 import { noMark } from '@pmail/engine/marks.ts';
 import type { SendState } from '@pmail/engine/quota/types.ts';
 import { createComposer } from '@pmail/mime/compose.ts';
+import { parseInbound } from '../consumers/parse.ts';
 import { config, type Env } from '../env.ts';
 import { createLog, errorPlace } from '../log.ts';
 import { r2 } from '../ports/blobs.ts';
@@ -61,9 +63,13 @@ export class IdentityMailbox extends DurableObject<Env> {
         reserve: async (request) => (await this.#quota()).reserve(this.#quotaCall(), request),
         apply: async (task) => (await this.#quota()).apply(this.#quotaCall(), task),
       },
-      events: { dispatch: (events) => indexEvents(db, events) },
+      events: {
+        dispatch: (events) => indexEvents(db, events),
+        lastSequence: (identity) => lastSequence(db, identity),
+      },
       registry: workRegistry(db),
       composer: createComposer(),
+      parse: parseInbound,
       sleep: (ms) => scheduler.wait(ms),
       background: (name, work) => {
         ctx.waitUntil(
@@ -189,6 +195,10 @@ export class IdentityMailbox extends DurableObject<Env> {
 
   sendState(call: CallContext, id: MessageId): SendState {
     return this.#owned(call).sendState(id);
+  }
+
+  rebuildLedger(call: CallContext, restored: boolean): Promise<RebuildProgress> {
+    return this.#owned(call).rebuildLedger(restored);
   }
 
   poke(call: CallContext): Promise<{ work: boolean }> {

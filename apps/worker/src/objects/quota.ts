@@ -4,8 +4,7 @@ import { routeIdentity } from '@pmail/engine/directory/routing.ts';
 import { noMark } from '@pmail/engine/marks.ts';
 import { QuotaEngine } from '@pmail/engine/quota/engine.ts';
 import type {
-  BillingMode,
-  Feature,
+  Billing,
   OutcomeAnswer,
   OutcomeRequest,
   QuotaTask,
@@ -65,12 +64,15 @@ export class TenantQuota extends DurableObject<Env> {
     return this.#owned(call).usage();
   }
 
-  usageDays(call: CallContext): { day: string; metric: string; value: number }[] {
-    return this.#owned(call).usageDays();
+  /** The roll-up of usage, which also brings what the directory grants, should that have been lost on its way here. */
+  usageDays(call: CallContext, billing: Billing): { day: string; metric: string; value: number }[] {
+    const engine = this.#owned(call);
+    engine.takeBilling(billing);
+    return engine.usageDays();
   }
 
-  setBilling(call: CallContext, mode: BillingMode, granted: { [F in Feature]?: number | null }): void {
-    this.#owned(call).setBilling(mode, granted);
+  takeBilling(call: CallContext, billing: Billing): void {
+    this.#owned(call).takeBilling(billing);
   }
 
   forgetIdentity(call: CallContext, identityId: IdentityId): void {

@@ -18,5 +18,14 @@ export function r2(bucket: R2Bucket): BlobStore {
       const page = await bucket.list({ prefix, startAfter, limit });
       return { keys: page.objects.map(({ key }) => key), more: page.truncated };
     },
+    inspect: async (prefix, startAfter, limit) => {
+      const page = await bucket.list({ prefix, startAfter, limit, include: ['customMetadata'] });
+      const objects = page.objects.map(({ key, size, customMetadata }) => ({
+        key,
+        bytes: size,
+        metadata: customMetadata ?? {},
+      }));
+      return { objects, more: page.truncated };
+    },
   };
 }

@@ -1,5 +1,6 @@
 import { env } from 'cloudflare:workers';
 import { grants, KEY_LEVELS, type Permission } from '@pmail/contracts/permissions.ts';
+import { SEND_ROUTES } from '@pmail/contracts/routes/sends.ts';
 import { ROUTE_IDS, type RouteId, routeSpec } from '@pmail/contracts/routes.ts';
 import type { TenantId } from '@pmail/core/ids.ts';
 import { expect } from 'vitest';
@@ -7,6 +8,7 @@ import { config } from '../../src/env.ts';
 import { countFailure } from '../../src/http/rate.ts';
 import { newId } from '../../src/ports/random.ts';
 import { ALL, makeKey, plantKey, send, sql } from '../support.ts';
+import { naming } from './routes.ts';
 import { type Provocation, sample, type World } from './world.ts';
 
 /** Who may not come in: keys that are none, are over, lack something, or ask too often. */
@@ -213,22 +215,21 @@ export const limited: Provocation[] = [
   {
     code: 'rate_limited',
     when: 'the identity sent 120 times, whoever asked',
-    routes: ['messages.send'],
+    routes: Object.keys(SEND_ROUTES) as RouteId[],
     provoke: (world, route) =>
-      whenFull(filling(env.RL_SEND, world.bob), () => {
-        const call = sample(world, route);
-        return send(world.key, route, { ...call, params: { identity_id: world.bob } });
-      }),
+      whenFull(filling(env.RL_SEND, world.bob), () =>
+        send(world.key, route, naming(world, route, { identity_id: world.bob, message_id: world.bobsMessage })),
+      ),
     ...bucket('send'),
   },
   {
     code: 'rate_limited',
     when: 'one caller failed to prove itself 600 times',
-    routes: ['me.get'],
+    routes: ['me.get', 'links.get'],
     provoke: (_world, route) =>
       whenFull(
         async () => (await countFailure(env, config(env), new Headers(IP), Date.now())).ok,
-        () => send('pmk_live_nonsense', route, { headers: IP }),
+        () => send('pmk_live_nonsense', route, { params: { token: 'x' }, headers: IP }),
       ),
     ...bucket('key'),
   },

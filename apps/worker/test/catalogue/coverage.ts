@@ -1,7 +1,7 @@
 import { type RouteId, routeSpec } from '@pmail/contracts/routes.ts';
 import type { ErrorCode } from '@pmail/core/errors.ts';
 
-/** Codes that the table need not provoke: those that tests of the management routes do, and those that nothing can. */
+/** Codes that the table need not provoke: those that other tests do, and those that nothing can. */
 
 type Codes = Partial<Record<RouteId, ErrorCode[]>>;
 
@@ -44,6 +44,12 @@ export const ELSEWHERE: Record<string, Codes> = {
     'identities.lookup': ['identity_not_found'],
     'identities.update': ['scope_denied', 'identity_paused'],
   },
+  billing: {
+    'tenants.billing.update': ['tenant_erased'],
+  },
+  'signing-keys': {
+    'platform.keys.rotate': ['key_limit_reached'],
+  },
   management: {
     'usage.get': ['tenant_not_found'],
     'usage.daily': ['tenant_not_found'],
@@ -74,6 +80,7 @@ export const IMPOSSIBLE: Impossible[] = [
       'tenants.get',
       'tenants.policy.get',
       'tenants.policy.update',
+      'tenants.billing.get',
       'keys.create',
       'keys.list',
       'keys.get',
@@ -85,12 +92,13 @@ export const IMPOSSIBLE: Impossible[] = [
       'identities.get',
       'identities.addresses.list',
       'usage.daily',
+      'platform.keys.rotate',
     ),
   },
   {
-    why: 'the directory has changed when the mailbox is told of it, so a slow one answers unavailable',
+    why: 'the directory has changed when the object is told of it, so a slow one answers unavailable',
     code: 'timeout',
-    on: oneOf('tenants.update', 'identities.create', 'identities.update'),
+    on: oneOf('tenants.update', 'tenants.billing.update', 'identities.create', 'identities.update'),
   },
   { why: 'any valid key may ask', code: 'permission_denied', on: oneOf('me.get') },
   {

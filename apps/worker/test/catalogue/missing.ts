@@ -33,7 +33,8 @@ function elsewhere(param: PathParam, code: Provocation['code'], of: (world: Worl
   };
 }
 
-const CHANGING: RouteId[] = ['messages.send', 'messages.update', 'messages.cancel', 'messages.resolve'];
+const ANSWERING: RouteId[] = ['messages.reply', 'messages.reply_all', 'messages.forward'];
+const CHANGING: RouteId[] = ['messages.send', ...ANSWERING, 'messages.update', 'messages.cancel', 'messages.resolve'];
 
 const identities: Provocation[] = [
   ...missing('identity_id', 'identity_not_found', 'idn'),
@@ -104,6 +105,7 @@ const HELD: RouteId[] = [
   'messages.attachments.get',
   'messages.cancel',
   'messages.resolve',
+  ...ANSWERING,
 ];
 
 const things: Provocation[] = [
@@ -138,7 +140,7 @@ const things: Provocation[] = [
         tenant_id: world.tenant,
         permissions: [...permissions],
       });
-      return send(key, route, naming(world, route, { message_id: id }));
+      return send(key, route, naming(world, route, { identity_id: world.ann, message_id: id }));
     },
   },
   {
@@ -201,6 +203,26 @@ const things: Provocation[] = [
     },
   },
   ...missing('key_id', 'key_not_found', 'key'),
+  ...['nonsense', 'Cursor', 'keys'].map(
+    (purpose): Provocation => ({
+      code: 'route_not_found',
+      when: `there are no keys for ${purpose}`,
+      routes: withParam('purpose'),
+      provoke: async (world, route) => send(await operator(), route, naming(world, route, { purpose })),
+    }),
+  ),
+  ...[
+    ['is none', () => 'nonsense'],
+    ['was changed', ({ link }: World) => `${link.slice(0, -1)}${link.endsWith('A') ? 'B' : 'A'}`],
+  ].map(([what, of]): Provocation => {
+    const tokenOf = of as (world: World) => string;
+    return {
+      code: 'attachment_not_found',
+      when: `the token ${String(what)}`,
+      routes: withParam('token'),
+      provoke: (world, route) => send(null, route, naming(world, route, { token: tokenOf(world) })),
+    };
+  }),
 ];
 
 export const missingThings: Provocation[] = [...identities, ...things];

@@ -183,7 +183,7 @@ const kinds: Provocation[] = [
 let domains = 0;
 
 /** A sender whose primary address is on a domain of the tenant that has become what `column` says. */
-async function onDomain(world: World, column: 'state' | 'transport', value: string): Promise<Attempt> {
+export async function onDomain(world: World, column: 'state' | 'transport', value: string): Promise<{ from: string }> {
   domains++;
   const domain = await addDomain(world.tenant, `d${domains}.example`);
   const from = await somebody(world, { domain_id: domain });

@@ -24,7 +24,7 @@ const allowances: Provocation[] = [
     provoke: async (world) => {
       const lab = await makeLab(world.root, 'poor');
       const { stub, call: context } = await quotaRemote(lab.tenant);
-      await stub.setBilling(context, 'metered', { sends: 1 });
+      await stub.takeBilling(context, { mode: 'metered', granted: { sends: 1 }, as_of: Number.MAX_SAFE_INTEGER });
       return post(lab.key, lab.ann, letter({ to: ['a@simulator.invalid', 'b@simulator.invalid'] }));
     },
     also: ({ details: given }) =>
@@ -63,7 +63,7 @@ const allowances: Provocation[] = [
 ];
 
 /** Lets the wait for a thread pass at once, on the clock too. */
-async function withoutWaiting<T>(run: () => Promise<T>): Promise<T> {
+export async function withoutWaiting<T>(run: () => Promise<T>): Promise<T> {
   const spy = vi.spyOn(scheduler, 'wait').mockImplementation((ms) => {
     vi.setSystemTime(Date.now() + ms);
     return Promise.resolve();

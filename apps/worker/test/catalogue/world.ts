@@ -1,8 +1,14 @@
+import { env } from 'cloudflare:workers';
+import { SEND_ROUTES } from '@pmail/contracts/routes/sends.ts';
 import { type RouteId, routeSpec } from '@pmail/contracts/routes.ts';
 import type { ErrorCode } from '@pmail/core/errors.ts';
+import { type LinkTarget, mintLink } from '@pmail/core/links.ts';
 import { vi } from 'vitest';
+import { config } from '../../src/env.ts';
+import { signingKeys } from '../../src/ports/keyring.ts';
+import { newId } from '../../src/ports/random.ts';
 import { accepted, arrive, atRest, type Lab, letter, makeLab, person } from '../mail.ts';
-import { type Call, call, deploy, makeKey, plantKey, sql } from '../support.ts';
+import { type Call, call, db, deploy, makeKey, plantKey, sql } from '../support.ts';
 
 /** The deployment that every entry of the catalogue works on, and for each route a request that would succeed. */
 
@@ -21,6 +27,11 @@ export interface World extends Lab {
   bobsThread: string;
   event: string;
   spareKey: string;
+  /** Somebody who only answers, so that nobody sends so often as to be limited, and a message of theirs. */
+  clerk: string;
+  clerksMessage: string;
+  /** The token of a link to ann's file. */
+  link: string;
 }
 
 export const FILE = { filename: 'note.txt', content_type: 'text/plain', content_base64: 'aGVsbG8=' };
@@ -31,6 +42,8 @@ export async function makeWorld(): Promise<World> {
   const other = await makeLab(root, 'other');
   const first = await accepted(lab.key, lab.ann, letter({ attachments: [FILE] }));
   const bobs = await accepted(lab.key, lab.bob);
+  const clerk = await person(root, lab.tenant, 'clerk');
+  const clerks = await accepted(lab.key, clerk);
   await accepted(other.key, other.ann);
   const inbound = await arrive(
     lab.ann,
@@ -40,20 +53,37 @@ export async function makeWorld(): Promise<World> {
   await accepted(lab.key, lab.ann, letter({ thread_id }));
   await atRest(lab.ann, lab.bob, other.ann);
   const spare = await makeKey(root, { level: 'tenant', tenant_id: lab.tenant });
+  const attachment = first.attachments[0]?.id ?? newId('att', 0);
   const [event] = (await call(lab.key, 'events.list', { query: { identity_id: lab.ann } })).data;
   return {
     ...lab,
     root,
     other,
     message: first.id,
-    attachment: first.attachments[0]?.id ?? '',
+    attachment,
     thread: thread_id,
     inbound,
     bobsMessage: bobs.id,
     bobsThread: bobs.thread_id,
     event: event?.id ?? '',
+    clerk,
+    clerksMessage: clerks.id,
     spareKey: (await call(spare, 'me.get')).key_id,
+    link: await linkTo({
+      tenant_id: lab.tenant,
+      identity_id: lab.ann,
+      message_id: first.id,
+      attachment_id: attachment,
+    }),
   };
+}
+
+/** The token of a link, as the mailbox makes it for a file too large to send. */
+async function linkTo(target: Omit<LinkTarget, 'expires'>): Promise<string> {
+  const ring = { db, master_key: config(env).master_key, now: () => Date.now(), cacheKey: env };
+  const [key] = await signingKeys(ring, 'link');
+  if (key === undefined) throw new Error('no link key');
+  return mintLink(key, { ...target, expires: Math.floor(Date.now() / 1_000) + 86_400 });
 }
 
 /** Bodies that the routes take; a route with a body and none here is a mistake that the table names. */
@@ -61,11 +91,15 @@ const BODIES: Partial<Record<RouteId, object>> = {
   'tenants.create': { slug: 'fresh', name: 'Fresh', mode: 'test' },
   'tenants.update': {},
   'tenants.policy.update': { policy: {} },
+  'tenants.billing.update': {},
   'keys.create': { name: 'k', level: 'platform', permissions: ['platform:ops'] },
   'keys.rotate': {},
   'identities.create': { username: 'fresh', display_name: 'Fresh' },
   'identities.update': {},
   'messages.send': letter(),
+  'messages.reply': { text: 'Yes' },
+  'messages.reply_all': { text: 'Yes, all' },
+  'messages.forward': { to: ['delivered@simulator.invalid'], text: 'Look' },
   'messages.update': {},
   'messages.resolve': { outcome: 'sent' },
 };
@@ -75,16 +109,19 @@ export function sample(world: World, route: RouteId): Call {
   const spec = routeSpec(route);
   const body = BODIES[route];
   if (spec.body !== null && body === undefined) throw new Error(`no sample body for ${route}`);
+  const answers = route in SEND_ROUTES && route !== 'messages.send';
   const byTenant = route === 'usage.get' || route === 'usage.daily';
   return {
     params: {
       tenant_id: world.tenant,
-      identity_id: world.ann,
-      message_id: world.message,
+      identity_id: answers ? world.clerk : world.ann,
+      message_id: answers ? world.clerksMessage : world.message,
       attachment_id: world.attachment,
       thread_id: world.thread,
       event_id: world.event,
       key_id: world.spareKey,
+      purpose: 'cursor',
+      token: world.link,
     },
     query: {
       ...(byTenant ? { tenant_id: world.tenant } : {}),

@@ -1,6 +1,7 @@
 import type { MessageResource, ThreadResource } from '@pmail/core/message/resource.ts';
 import { DEFAULT_POLICY } from '@pmail/core/policy/document.ts';
 import type { z } from 'zod';
+import type { billing } from '../schemas/billing.ts';
 import { exampleId } from '../schemas/common.ts';
 import type { address, identity } from '../schemas/identity.ts';
 import type { apiKey } from '../schemas/key.ts';
@@ -25,6 +26,11 @@ export const TENANT: z.input<typeof tenant> = {
   owner: { name: 'Jo Reed', email: 'jo@acme.example' },
   created_at: CREATED,
   updated_at: CREATED,
+};
+
+export const BILLING: z.input<typeof billing> = {
+  mode: 'metered',
+  granted: { inboxes: null, sends: 1000, custom_domains: null, storage_gb: null },
 };
 
 export const ADDRESS: z.input<typeof address> = {

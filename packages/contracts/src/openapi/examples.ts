@@ -2,7 +2,8 @@ import { DEFAULT_POLICY } from '@pmail/core/policy/document.ts';
 import type { z } from 'zod';
 import type { ROUTES, RouteAnswer, RouteId } from '../routes.ts';
 import { exampleId } from '../schemas/common.ts';
-import { ACCEPTED, ADDRESS, IDENTITY, KEY, MESSAGE, TENANT, THREAD } from './example-resources.ts';
+import { LEDGER_REBUILD } from '../schemas/ledger-rebuild.ts';
+import { ACCEPTED, ADDRESS, BILLING, IDENTITY, KEY, MESSAGE, TENANT, THREAD } from './example-resources.ts';
 
 type BodyExample<K extends RouteId> = (typeof ROUTES)[K]['body'] extends infer B extends z.ZodType ? z.input<B> : never;
 
@@ -60,6 +61,11 @@ const TYPED = {
   },
   'tenants.policy.update': {
     body: { policy: { max_recipients: 5, ai_disclosure: { mode: 'footer' }, retention: { message_days: null } } },
+  },
+  'tenants.billing.get': { answers: { 200: BILLING } },
+  'tenants.billing.update': {
+    body: { mode: 'metered', granted: { sends: 1000, storage_gb: null } },
+    answers: { 200: BILLING },
   },
   'keys.create': {
     body: {
@@ -119,6 +125,18 @@ const TYPED = {
       },
     },
   },
+  'messages.reply': {
+    body: { text: 'Dear Sam,\n\nFriday from nine it is.' },
+    answers: { 202: { ...ACCEPTED, operation: 'reply' } },
+  },
+  'messages.reply_all': {
+    body: { html: '<p>Friday from nine it is.</p>', labels: ['booking:2291'] },
+    answers: { 202: { ...ACCEPTED, operation: 'reply_all' } },
+  },
+  'messages.forward': {
+    body: { to: ['garage@example.net'], text: 'Please have it ready.', include_attachments: true },
+    answers: { 202: { ...ACCEPTED, operation: 'forward' } },
+  },
   'messages.list': { answers: { 200: { data: [MESSAGE], next_cursor: NEXT_CURSOR } } },
   'messages.get': { answers: { 200: MESSAGE } },
   'messages.update': { body: { labels_add: ['seen'], read: true } },
@@ -162,6 +180,17 @@ const TYPED = {
   },
   'usage.daily': {
     answers: { 200: { data: [{ day: '2026-10-09', inbound: 31, outbound: 12, sends: 14, storage_bytes: 4_812_330 }] } },
+  },
+  'platform.ledger.rebuild': { answers: { 200: LEDGER_REBUILD } },
+  'platform.keys.rotate': {
+    answers: {
+      200: {
+        purpose: 'link',
+        kid: '4',
+        created_at: '2026-10-09T10:12:03.412Z',
+        previous: { kid: '3', verify_until: '2026-10-16T10:12:03.412Z', revoked: false },
+      },
+    },
   },
 } satisfies Examples;
 

@@ -8,7 +8,7 @@ import { statusTitle } from './status.ts';
 
 /** `messages.raw.get` as `messagesRawGet`, a name that client generators can use as it is. */
 export function operationId(id: RouteId): string {
-  return id.replace(/\.(\w)/g, (_, letter: string) => letter.toUpperCase());
+  return id.replace(/[._](\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
 function accessText(access: Access): string {

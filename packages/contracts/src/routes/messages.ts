@@ -10,8 +10,7 @@ import {
   patchMessageBody,
   resolveBody,
 } from '../schemas/message.ts';
-import { namesParam, pagination, switchParam, timeParam } from '../schemas/query.ts';
-import { dryRunAnswer, sendAnswer, sendBody } from '../schemas/send.ts';
+import { namesParam, pagination, timeParam } from '../schemas/query.ts';
 import { NO_QUERY, params } from './params.ts';
 import { route } from './spec.ts';
 
@@ -19,47 +18,6 @@ const tag = 'Messages';
 const read = { kind: 'key', permissions: ['messages:read'] } as const;
 
 export const messageRoutes = {
-  'messages.send': route({
-    method: 'POST',
-    path: '/v1/identities/{identity_id}/messages',
-    summary: 'Send a message',
-    description:
-      'Accepts a message and sends it soon after. One Idempotency-Key makes at most one email, however often the ' +
-      'request is repeated: the answer to a repetition is the first one, with `deduplicated` true. With ' +
-      '`dry_run=true` every check runs and nothing is stored or sent.',
-    tag,
-    access: { kind: 'key', permissions: ['messages:send'] },
-    idempotency: 'required',
-    params: params('identity_id'),
-    query: z.strictObject({ dry_run: switchParam('Check only; nothing is stored or sent.').optional() }),
-    body: sendBody,
-    success: [
-      { status: 202, description: 'Accepted, now or by an earlier request with this key.', schema: sendAnswer },
-      { status: 200, description: 'The dry run passed.', schema: dryRunAnswer },
-    ],
-    errors: [
-      'tenant_suspended',
-      'identity_paused',
-      'identity_owner_required',
-      'thread_not_found',
-      'address_invalid',
-      'address_unsupported',
-      'too_many_recipients',
-      'test_mode_recipient',
-      'marketing_requirements_missing',
-      'auto_reply_not_allowed',
-      'header_not_allowed',
-      'loop_detected',
-      'domain_not_ready',
-      'transport_unavailable',
-      'all_recipients_suppressed',
-      'recipient_blocked',
-      'message_too_large',
-      'billing_limit',
-      'daily_cap_reached',
-      'thread_busy',
-    ],
-  }),
   'messages.list': route({
     method: 'GET',
     path: '/v1/identities/{identity_id}/messages',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { billing, patchBillingBody } from '../schemas/billing.ts';
 import { patchPolicyBody, policyAnswer } from '../schemas/policy.ts';
 import { pagination } from '../schemas/query.ts';
 import {
@@ -107,5 +108,35 @@ export const tenantRoutes = {
     body: patchPolicyBody,
     success: [{ status: 200, description: 'The policy as it is now.', schema: policyAnswer }],
     errors: ['domain_in_use', 'tenant_erased'],
+  }),
+  'tenants.billing.get': route({
+    method: 'GET',
+    path: '/v1/tenants/{tenant_id}/billing',
+    summary: 'Read the billing of a tenant',
+    description: 'What is granted. What of it is used stands in the usage of the tenant.',
+    tag,
+    access: byPlatform,
+    idempotency: 'none',
+    params: params('tenant_id'),
+    query: NO_QUERY,
+    body: null,
+    success: [{ status: 200, description: 'Mode and allowances.', schema: billing }],
+    errors: [],
+  }),
+  'tenants.billing.update': route({
+    method: 'PATCH',
+    path: '/v1/tenants/{tenant_id}/billing',
+    summary: 'Set mode and allowances of a tenant',
+    description:
+      'Fields that are missing stay. What is used already stays counted, so an allowance can be set below it. A send ' +
+      'that was refused with `billing_limit` may be repeated with its key once the allowance is raised.',
+    tag,
+    access: byPlatform,
+    idempotency: 'none',
+    params: params('tenant_id'),
+    query: NO_QUERY,
+    body: patchBillingBody,
+    success: [{ status: 200, description: 'Mode and allowances as they are now.', schema: billing }],
+    errors: ['tenant_erased'],
   }),
 };

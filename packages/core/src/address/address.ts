@@ -123,6 +123,13 @@ export function withoutDetail(address: Address): Address {
   return plus > 0 ? `${local.slice(0, plus)}@${domainOf(address)}` : address;
 }
 
+/** What stands between the first plus of the local part and the @, or null when there is none. */
+export function detailOf(address: Address): string | null {
+  const local = localPartOf(address);
+  const plus = local.indexOf('+');
+  return plus < 1 ? null : local.slice(plus + 1);
+}
+
 /** `j***@example.com`: enough for a person to recognise an address that is stored only as a hash. */
 export function addressHint(address: Address): string {
   return `${address.slice(0, 1)}***@${domainOf(address)}`;

@@ -61,6 +61,7 @@ export const STATUS_REASONS = [
   'resolved_not_sent',
   'domain_failing_no_fallback',
   'marketing_needs_ses',
+  'mailbox_restored',
 ] as const;
 /** Why a message is rejected, failed or uncertain. */
 export type StatusReason = (typeof STATUS_REASONS)[number];

@@ -131,6 +131,7 @@ export function sendContext(overrides: Overrides = {}): SendContext {
         policy: { ...DEFAULT_POLICY, ...policy },
       },
       addresses: [address(), platformAddress()],
+      checked: [],
       platform_domain: 'agents.example',
       suppressions: {},
       send_block: [],

@@ -20,9 +20,14 @@ export function filterReason(
 
 const LIST_RULES: readonly FilterReason[] = ['send_block', 'not_on_allowlist', 'unknown_recipient'];
 
+/** By it a rule of ours is told from what a server said. */
+export const FILTER_TEXT_PREFIX = 'policy: ';
+
 /** How a delivery row records the rule that kept it from being sent. */
 export function filterText(reason: FilterReason): string {
-  return LIST_RULES.includes(reason) ? `policy: ${reason}` : `policy: suppression (${reason})`;
+  return LIST_RULES.includes(reason)
+    ? `${FILTER_TEXT_PREFIX}${reason}`
+    : `${FILTER_TEXT_PREFIX}suppression (${reason})`;
 }
 
 /** Whether the reason is an entry of the suppression list, not a rule of a list or policy. */

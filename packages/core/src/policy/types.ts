@@ -68,6 +68,8 @@ export interface DirectoryFacts {
   tenant: TenantFacts;
   addresses: AddressFacts[];
   platform_domain: string;
+  /** Recipients that the directory was asked about; what it says of others is not known. */
+  checked: Address[];
   /** Per recipient address, why it is on the tenant's suppression list. */
   suppressions: Record<Address, SuppressionReason>;
   /** Entries of the send lists that match a recipient: `user@host` or `@host`. */

@@ -18,7 +18,11 @@ export function sentKey(owner: Owner, message: MessageId): string {
 
 /** An attachment of an outbound message, for download. */
 export function sentAttachmentKey(owner: Owner, message: MessageId, attachment: AttachmentId): string {
-  return `${identityPrefix(owner)}/out/${message}/a/${attachment}`;
+  return `${sentAttachmentPrefix(owner, message)}${attachment}`;
+}
+
+export function sentAttachmentPrefix(owner: Owner, message: MessageId): string {
+  return `${sentPrefix(owner)}${message}/a/`;
 }
 
 export function sentPrefix(owner: Owner): string {

@@ -75,6 +75,22 @@ describe('References of an answer', () => {
     expect(build('x'.repeat(2_047))).toEqual([]);
   });
 
+  it('never exceed either bound, whatever ids come in', () => {
+    const id = fc
+      .tuple(fc.nat(60), fc.constantFrom('x', 'é', '中', '😀'), fc.integer({ min: 0, max: 3_000 }))
+      .map(([n, unit, size]) => `${n}${unit.repeat(size)}`);
+    fc.assert(
+      fc.property(fc.array(id, { maxLength: 250 }), id, fc.option(id), (references, parent, in_reply_to) => {
+        const list = build(parent, references, in_reply_to);
+        expect(list.length).toBeLessThanOrEqual(20);
+        expect(written(list)).toBeLessThanOrEqual(2_048);
+        // Nothing stands behind the message answered, and only one that fits nowhere is not named.
+        if (list.length > 0) expect(list.at(-1)).toBe(parent);
+        else expect(written([parent])).toBeGreaterThan(2_048);
+      }),
+    );
+  });
+
   it('always stay within the bounds, and keep first and parent while ids are of legal length', () => {
     const id = fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 900 })).map(([n, size]) => `${n}@${'x'.repeat(size)}`);
     fc.assert(

@@ -62,6 +62,11 @@ export async function mintThreadToken(key: ThreadKey, identity: IdentityId, seq:
   return `t${key.kid}${encode(number, 1)}.${macText(await mac(key, identity, number))}`;
 }
 
+/** Key id that a detail names, or undefined when it has not the shape of a token at all. */
+export function tokenKid(detail: string): string | undefined {
+  return SHAPE.exec(detail)?.[1];
+}
+
 /** Checks the detail of an envelope recipient (what stands between the first `+` and the `@`, lower case). */
 export async function checkThreadToken(
   keys: readonly ThreadKey[],

@@ -2,11 +2,13 @@ import { utf8 } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { EventJob, InboundJob } from '@pmail/core/queue/jobs.ts';
 import { rawKey } from '@pmail/core/storage/keys.ts';
+import { mintThreadToken, type ThreadKey } from '@pmail/core/threading/token.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { Crash, JO } from '../mailbox/mailbox.fixture.ts';
+import { Crash, JO, THREAD_KEY } from '../mailbox/mailbox.fixture.ts';
 import { accepted, attempt } from '../mailbox/transport.fixture.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
 import { consumeEvent } from './event.ts';
-import { consumeInbound, type ParsedInbound } from './inbound.ts';
+import { consumeInbound } from './inbound.ts';
 import { Service } from './service.fixture.ts';
 import type { Disposition } from './world.ts';
 
@@ -17,7 +19,7 @@ beforeEach(async () => {
   service = await Service.create();
 });
 
-const MAIL: ParsedInbound = {
+const MAIL: ParsedMail = {
   from: { address: JO, name: 'Jo' },
   reply_to: [],
   to: [{ address: 'desk.acme@agents.example', name: '' }],
@@ -35,7 +37,7 @@ const MAIL: ParsedInbound = {
   attachments: [],
 };
 
-const attachment = (filename: string, text: string): ParsedInbound['attachments'][number] => ({
+const attachment = (filename: string, text: string): ParsedMail['attachments'][number] => ({
   filename,
   content_type: 'text/plain',
   disposition: 'attachment',
@@ -66,11 +68,39 @@ function arrival(changes: Partial<InboundJob> = {}, raw = 'raw bytes'): InboundJ
   };
 }
 
-function consume(job: InboundJob, parsed: ParsedInbound = MAIL): Promise<Disposition> {
-  return consumeInbound({ ...service.world(), parse: async () => structuredClone(parsed) }, job);
+function consume(
+  job: InboundJob,
+  parsed: ParsedMail = MAIL,
+  threadKeys: ThreadKey[] = [THREAD_KEY],
+): Promise<Disposition> {
+  return consumeInbound(
+    { ...service.world(), threadKeys: () => Promise.resolve(threadKeys), parse: async () => structuredClone(parsed) },
+    job,
+  );
 }
 
 const stored = (): string[] => service.rig.blobs.keys.filter((key) => key.includes('/a/'));
+describe('the token behind the plus', () => {
+  const NEXT: ThreadKey = { kid: 'n', secret: new Uint8Array(32).fill(8) };
+  const plus = (detail: string): string => service.address.replace('@', `+${detail}@`);
+
+  test.each([
+    ['of the key in use is not counted', [THREAD_KEY], []],
+    ['of a key before it is, while it verifies', [NEXT, THREAD_KEY], ['thread_token_previous_key_total']],
+    ['of a key that is gone is invalid', [NEXT], ['thread_token_invalid_total']],
+  ])('%s', async (_what, keys, counts) => {
+    await consume(arrival());
+    const token = await mintThreadToken(THREAD_KEY, service.identity.id, 1);
+    await consume(arrival({ envelope_to: plus(token) }, 'more'), { ...MAIL, rfc_message_id: null }, keys);
+    expect(service.counts).toEqual(counts);
+  });
+
+  test('is an ordinary tag where it has not the shape of one', async () => {
+    await consume(arrival({ envelope_to: plus('orders') }));
+    expect(service.counts).toEqual([]);
+  });
+});
+
 const reports = (): EventJob[] => service.rig.outbound.take().filter((job) => job.kind === 'transport_event');
 
 describe('mail that arrives', () => {

@@ -1,40 +1,20 @@
+import { detailOf } from '@pmail/core/address/address.ts';
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { InboundKind } from '@pmail/core/message/request.ts';
 import type { InboundJob } from '@pmail/core/queue/jobs.ts';
+import { checkThreadToken, type ThreadKey, type TokenCheck, tokenKid } from '@pmail/core/threading/token.ts';
 import { testProviderId } from '@pmail/core/transport/simulator-scripts.ts';
 import { readScope } from '../directory/facts.ts';
 import type { IngestAttachment } from '../mailbox/ingest.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
 import { ACK, type ConsumerWorld, type Disposition } from './world.ts';
-
-/** Mail as the parser gives it. */
-export interface ParsedInbound {
-  from: { address: string; name: string } | null;
-  reply_to: { address: string; name: string }[];
-  to: { address: string; name: string }[];
-  cc: { address: string; name: string }[];
-  subject: string;
-  sent_at: number | null;
-  rfc_message_id: string | null;
-  in_reply_to: string[];
-  references: string[];
-  text: string | null;
-  html_sanitized: string | null;
-  hop: number;
-  auto_submitted: boolean;
-  parse_degraded: boolean;
-  attachments: {
-    filename: string | null;
-    content_type: string;
-    disposition: 'attachment' | 'inline' | null;
-    content_id: string | null;
-    content: Uint8Array<ArrayBuffer>;
-  }[];
-}
 
 export interface InboundWorld extends ConsumerWorld {
   /** Never throws, whatever the bytes are. */
-  parse: (raw: Uint8Array) => Promise<ParsedInbound>;
+  parse: (raw: Uint8Array) => Promise<ParsedMail>;
+  /** Keys that may have signed a thread token, the one in use first; `kid` is the one that it names. */
+  threadKeys: (kid: string) => Promise<ThreadKey[]>;
 }
 
 /** From this hop count on mail counts as written by a machine, whatever else it says. */
@@ -59,6 +39,7 @@ export async function consumeInbound(world: InboundWorld, job: InboundJob): Prom
     raw_size: raw.length,
     raw_sha256: await sha256Hex(new Uint8Array(raw)),
     envelope_to: job.envelope_to,
+    token: await tokenOf(world, job),
     received_at: job.received_at,
     own_addresses: scope.addresses.map(({ address }) => address),
     webhook_text_bytes: scope.tenant.policy.webhook_text_bytes,
@@ -79,11 +60,24 @@ export async function consumeInbound(world: InboundWorld, job: InboundJob): Prom
   return ACK;
 }
 
-function kindOf(parsed: ParsedInbound): InboundKind {
+/** The token behind the plus of the address the mail was sent to; one in a header proves nothing. */
+async function tokenOf(world: InboundWorld, { envelope_to: to, identity_id }: InboundJob): Promise<TokenCheck> {
+  const detail = detailOf(to);
+  const kid = detail === null ? undefined : tokenKid(detail);
+  if (detail === null || kid === undefined) return { kind: 'absent' };
+  const keys = await world.threadKeys(kid);
+  const check = await checkThreadToken(keys, identity_id, detail);
+  if (check.kind === 'invalid') world.count('thread_token_invalid_total');
+  // Says how much of the mail still on its way a revocation would cut off.
+  if (check.kind === 'valid' && check.kid !== keys[0]?.kid) world.count('thread_token_previous_key_total');
+  return check;
+}
+
+function kindOf(parsed: ParsedMail): InboundKind {
   return parsed.auto_submitted || parsed.hop >= AUTOMATED_HOPS ? 'automated' : 'normal';
 }
 
-function describeAttachments(world: InboundWorld, parsed: ParsedInbound, at: number): Promise<IngestAttachment[]> {
+function describeAttachments(world: InboundWorld, parsed: ParsedMail, at: number): Promise<IngestAttachment[]> {
   return Promise.all(
     parsed.attachments.map(async ({ content, ...rest }) => ({
       id: world.newId('att', at),

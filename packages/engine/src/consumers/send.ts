@@ -32,6 +32,7 @@ export async function consumeSend(world: ConsumerWorld, job: SendJob): Promise<D
       domain_fallback: scope.tenant.policy.domain_fallback,
       ses_sending_paused: false,
     },
+    last_sequence: scope.last_sequence,
   });
   switch (answer.kind) {
     case 'not_queued':

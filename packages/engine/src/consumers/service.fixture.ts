@@ -154,7 +154,7 @@ export class Service {
     if (facts === undefined) throw new Error('no identity');
     const answer = await this.rig.engine.submit(await this.rig.requestFor(facts, full, key));
     await this.rig.settle();
-    if (!answer.ok) throw new Error(`refused: ${answer.code} ${JSON.stringify(answer.details)}`);
+    if (!answer.ok) throw new Error(`refused: ${JSON.stringify(answer)}`);
     return answer.message;
   }
 

@@ -1,7 +1,7 @@
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { EventId, IdentityId, TenantId } from '@pmail/core/ids.ts';
 import type { OutboxEvent } from '../ports.ts';
-import { type Db, placeholders, queryAll, queryFirst, type SqlValue, statement } from '../sql.ts';
+import { type Db, placeholders, queryAll, queryFirst, type SqlValue, type Statement, statement } from '../sql.ts';
 
 /** The index of all events. A row says where an event is kept; only events of the platform hold their bytes here. */
 export interface EventIndexRow {
@@ -16,24 +16,48 @@ export interface EventIndexRow {
   occurred_at: number;
 }
 
-/** Adds the events of one mailbox; those that stand there already stay as they are. */
-export async function indexEvents(db: Db, events: OutboxEvent[]): Promise<void> {
-  await db.batch(
-    events.map((event) =>
+/**
+ * Adds the events of one mailbox; those that stand there already stay as they are. A mailbox counts its events upwards
+ * for ever, so other events at the numbers of the batch or above mean that its storage was put back to an earlier time:
+ * then nothing is added.
+ *
+ * @returns the highest number of the others, or null when the batch was added
+ */
+export async function indexEvents(db: Db, events: OutboxEvent[]): Promise<number | null> {
+  const [first] = events;
+  if (first === undefined) return null;
+  const ids = JSON.stringify(events.map(({ id }) => id));
+  const others = `FROM event_index WHERE owner_id = ?1 AND sequence >= ?2
+    AND id NOT IN (SELECT value FROM json_each(?3))`;
+  const [rows = []] = await db.batch([
+    statement(`SELECT MAX(sequence) AS last ${others}`, first.identity_id, first.sequence, ids),
+    ...events.map((event) =>
       statement(
         `INSERT OR IGNORE INTO event_index
            (id, tenant_id, identity_id, type, sequence, owner_kind, owner_id, occurred_at)
-         VALUES (?, ?, ?, ?, ?, 'mailbox', ?, ?)`,
+         SELECT ?4, ?5, ?1, ?6, ?7, 'mailbox', ?1, ?8 WHERE NOT EXISTS (SELECT 1 ${others})`,
+        first.identity_id,
+        first.sequence,
+        ids,
         event.id,
         event.tenant_id,
-        event.identity_id,
         event.type,
         event.sequence,
-        event.identity_id,
         event.occurred_at,
       ),
     ),
-  );
+  ]);
+  return (rows[0]?.['last'] as number | null | undefined) ?? null;
+}
+
+/** The highest number among a mailbox's events, as the first row's `last`. */
+export function lastSequenceStatement(identity: IdentityId): Statement {
+  return statement('SELECT MAX(sequence) AS last FROM event_index WHERE owner_id = ?', identity);
+}
+
+export async function lastSequence(db: Db, identity: IdentityId): Promise<number | null> {
+  const [rows = []] = await db.batch([lastSequenceStatement(identity)]);
+  return (rows[0]?.['last'] as number | null | undefined) ?? null;
 }
 
 export interface EventFilter {

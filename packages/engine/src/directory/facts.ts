@@ -10,7 +10,8 @@ import type {
   TenantFacts,
 } from '@pmail/core/policy/types.ts';
 import type { Db, SqlValue, Statement } from '../sql.ts';
-import { placeholders, statement } from '../sql.ts';
+import { statement } from '../sql.ts';
+import { lastSequenceStatement } from './events.ts';
 
 /** What decides about a send, read in one batch: identity, tenant, addresses with domains, and the recipients' rows. */
 
@@ -32,34 +33,39 @@ export interface Deployment {
 
 /** The statements of the batch, in the order `parseFacts` expects their rows. */
 export function factsStatements(query: FactsQuery): Statement[] {
+  return [...scopeStatements(query.identity_id), ...recipientStatements(query)];
+}
+
+/** Only what depends on the recipients; none when there are none. */
+export function recipientStatements(query: FactsQuery): Statement[] {
   const { recipients, identity_id: identity } = query;
-  const statements = [...scopeStatements(identity)];
-  if (recipients.length === 0) return statements;
-  const hashes = recipients.map(({ hash }) => hash);
-  const entries = [...new Set(recipients.flatMap(({ address }) => [address, `@${domainOf(address)}`]))];
-  const locals = [...new Set(recipients.map(({ address }) => withoutDetail(address)))];
-  statements.push(
+  if (recipients.length === 0) return [];
+  // As one value each: a statement takes a hundred at most, and a request may name more people than may be written to.
+  const hashes = JSON.stringify(recipients.map(({ hash }) => hash));
+  const entries = JSON.stringify(recipients.flatMap(({ address }) => [address, `@${domainOf(address)}`]));
+  const locals = JSON.stringify(recipients.map(({ address }) => withoutDetail(address)));
+  return [
     statement(
       `SELECT address_hash, reason FROM suppressions
        WHERE tenant_id = (SELECT tenant_id FROM identities WHERE id = ?)
-         AND address_hash IN (${placeholders(hashes.length)}) AND (expires_at IS NULL OR expires_at > ?)`,
+         AND address_hash IN (SELECT value FROM json_each(?)) AND (expires_at IS NULL OR expires_at > ?)`,
       identity,
-      ...hashes,
+      hashes,
       query.now,
     ),
     statement(
       `SELECT kind, entry FROM sender_lists
        WHERE tenant_id = (SELECT tenant_id FROM identities WHERE id = ?) AND direction = 'send'
-         AND entry IN (${placeholders(entries.length)})`,
+         AND entry IN (SELECT value FROM json_each(?))`,
       identity,
-      ...entries,
+      entries,
     ),
     statement(
-      `SELECT address FROM addresses WHERE status IN ('active', 'retiring') AND address IN (${placeholders(locals.length)})`,
-      ...locals,
+      `SELECT address FROM addresses
+       WHERE status IN ('active', 'retiring') AND address IN (SELECT value FROM json_each(?))`,
+      locals,
     ),
-  );
-  return statements;
+  ];
 }
 
 function scopeStatements(identity: IdentityId): Statement[] {
@@ -77,20 +83,44 @@ function scopeStatements(identity: IdentityId): Statement[] {
       identity,
     ),
     statement("SELECT name FROM domains WHERE kind = 'platform' LIMIT 1"),
+    lastSequenceStatement(identity),
   ];
 }
 
 export interface SendScope extends DirectoryFacts {
+  /** The highest number among the mailbox's events, by which it can tell that it was put back. */
+  last_sequence: number | null;
   mailbox_do_id: string;
   quota_do_id: string;
 }
 
 /** Puts the rows of `factsStatements` together; undefined when there is no such identity. */
 export function parseFacts(query: FactsQuery, results: Row[][], deployment: Deployment): SendScope | undefined {
-  const [identityRows = [], addressRows = [], platformRows = [], suppressed = [], lists = [], locals = []] = results;
+  const [identityRows = [], addressRows = [], platformRows = [], sequenceRows = [], ...recipientRows] = results;
   const [row] = identityRows;
   if (row === undefined) return undefined;
-  const addressByHash = new Map(query.recipients.map(({ address, hash }) => [hash, address]));
+  return {
+    identity: identityFacts(row),
+    tenant: tenantFacts(row, deployment.default_policy),
+    addresses: addressRows.map(addressFacts),
+    platform_domain: String(platformRows[0]?.['name'] ?? ''),
+    ...parseRecipients(query, recipientRows),
+    deployment: { ses_configured: deployment.ses_configured, smtp_enabled: deployment.smtp_enabled },
+    last_sequence: (sequenceRows[0]?.['last'] as number | null | undefined) ?? null,
+    mailbox_do_id: String(row['mailbox_do_id']),
+    quota_do_id: String(row['t_quota_do_id']),
+  };
+}
+
+type RecipientFacts = Pick<
+  DirectoryFacts,
+  'checked' | 'suppressions' | 'send_block' | 'send_allow' | 'local_addresses'
+>;
+
+/** Puts the rows of `recipientStatements` together. */
+export function parseRecipients({ recipients }: FactsQuery, results: Row[][]): RecipientFacts {
+  const [suppressed = [], lists = [], locals = []] = results;
+  const addressByHash = new Map(recipients.map(({ address, hash }) => [hash, address]));
   const suppressions: Record<Address, SuppressionReason> = {};
   for (const { address_hash, reason } of suppressed) {
     const address = addressByHash.get(String(address_hash));
@@ -99,17 +129,11 @@ export function parseFacts(query: FactsQuery, results: Row[][], deployment: Depl
   const listed = (kind: string): string[] =>
     lists.filter((entry) => entry['kind'] === kind).map((entry) => String(entry['entry']));
   return {
-    identity: identityFacts(row),
-    tenant: tenantFacts(row, deployment.default_policy),
-    addresses: addressRows.map(addressFacts),
-    platform_domain: String(platformRows[0]?.['name'] ?? ''),
+    checked: recipients.map(({ address }) => address),
     suppressions,
     send_block: listed('block'),
     send_allow: listed('allow'),
     local_addresses: locals.map(({ address }) => String(address)),
-    deployment: { ses_configured: deployment.ses_configured, smtp_enabled: deployment.smtp_enabled },
-    mailbox_do_id: String(row['mailbox_do_id']),
-    quota_do_id: String(row['t_quota_do_id']),
   };
 }
 

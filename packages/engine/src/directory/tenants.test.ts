@@ -6,8 +6,10 @@ import { auditEntry, directory, identityRow, NOW, newId, newIdentity, rows, tena
 import { insertIdentity } from './identities.ts';
 import { listZoneDomains, policyColumns, readStoredPolicy } from './policy.ts';
 import {
+  billingOf,
   changeTenant,
   findTenant,
+  grantedColumn,
   insertTenant,
   listTenants,
   pausedWithTenant,
@@ -191,4 +193,26 @@ test('domains that need a zone of the account are those of the zone method that 
     domain('d.example', 'cloudflare_zone', 'removing', acme.id),
   ]);
   expect((await listZoneDomains(db, acme.id)).map(({ name }) => name)).toEqual(['a.example', 'd.example']);
+});
+
+describe('billing', () => {
+  test('is a column of amounts in a fixed order, without those that have no bound', () => {
+    expect(grantedColumn({})).toBe('{}');
+    expect(grantedColumn({ storage_gb: 5, sends: 0, inboxes: null, custom_domains: undefined })).toBe(
+      '{"sends":0,"storage_gb":5}',
+    );
+  });
+
+  test('goes with a change of the tenant, and says as of when', async () => {
+    const next: TenantRow = {
+      ...acme,
+      billing_mode: 'metered',
+      granted_json: grantedColumn({ sends: 7 }),
+      updated_at: NOW + 5,
+    };
+    await changeTenant(db, { seen: acme, next, audits: [auditEntry('tenant.billing_update', acme.id)], event: null });
+    const row = await findTenant(db, acme.id);
+    expect(row).toEqual(next);
+    expect(billingOf(next)).toEqual({ mode: 'metered', granted: { sends: 7 }, as_of: NOW + 5 });
+  });
 });

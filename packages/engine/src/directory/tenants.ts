@@ -1,6 +1,6 @@
 import type { EventEnvelope } from '@pmail/core/events/types.ts';
 import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
-import type { BillingMode } from '../quota/types.ts';
+import { type Billing, type BillingMode, FEATURES, type Granted } from '../quota/types.ts';
 import { type Db, queryAll, queryFirst, type Statement, statement } from '../sql.ts';
 import { type AuditEntry, auditStatement } from './audit.ts';
 import { brokenConstraint } from './broken-constraint.ts';
@@ -118,6 +118,19 @@ function insertStatement(row: TenantRow): Statement {
   );
 }
 
+/** What a tenant is granted, as its quota is told. A later change of the row has a higher `as_of`. */
+export function billingOf(row: Pick<TenantRow, 'billing_mode' | 'granted_json' | 'updated_at'>): Billing {
+  const granted = JSON.parse(row.granted_json) as Granted;
+  return { mode: row.billing_mode, granted, as_of: row.updated_at };
+}
+
+/** The column of what is granted: a feature without a bound is left out, and the others stand in a fixed order. */
+export function grantedColumn(granted: Granted): string {
+  return JSON.stringify(
+    Object.fromEntries(FEATURES.flatMap((feature) => (granted[feature] == null ? [] : [[feature, granted[feature]]]))),
+  );
+}
+
 /** An identity and where its mailbox is; the latter is empty until the mailbox was made. */
 export interface MailboxOwner {
   id: IdentityId;
@@ -181,7 +194,8 @@ function identitiesStatement(next: TenantRow, onlyIf: Statement): Statement {
 function updateStatement(next: TenantRow, onlyIf: Statement): Statement {
   return statement(
     `UPDATE tenants SET name = ?, owner_name = ?, owner_email = ?, status = ?, suspended_at = ?, suspended_by = ?,
-       timezone = ?, policy_json = ?, policy_ceilings_json = ?, policy_version = ?, updated_at = ?
+       timezone = ?, policy_json = ?, policy_ceilings_json = ?, policy_version = ?, billing_mode = ?, granted_json = ?,
+       updated_at = ?
      WHERE id = ? AND ${onlyIf.sql} RETURNING id`,
     next.name,
     next.owner_name,
@@ -193,6 +207,8 @@ function updateStatement(next: TenantRow, onlyIf: Statement): Statement {
     next.policy_json,
     next.policy_ceilings_json,
     next.policy_version,
+    next.billing_mode,
+    next.granted_json,
     next.updated_at,
     next.id,
     ...onlyIf.bindings,

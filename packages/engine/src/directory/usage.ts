@@ -1,6 +1,7 @@
 import type { TenantId } from '@pmail/core/ids.ts';
 import type { UsageMetric } from '../quota/types.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
+import type { TenantRow } from './tenants.ts';
 
 /** Usage of a tenant in one UTC day, as the roll-up last wrote it. */
 export interface UsageDayRow {
@@ -21,11 +22,15 @@ export function readUsageDays(db: Db, tenant: TenantId, from: string, to: string
   );
 }
 
+/** A tenant's quota object, and what the directory grants the tenant. */
+export type QuotaOwner = Pick<TenantRow, 'id' | 'quota_do_id' | 'billing_mode' | 'granted_json' | 'updated_at'>;
+
 /** Tenants with their quota objects, in order of their ids; those after `after`. */
-export function pageOfQuotas(db: Db, after: string, limit: number): Promise<{ id: TenantId; quota_do_id: string }[]> {
-  return queryAll(
+export function pageOfQuotas(db: Db, after: string, limit: number): Promise<QuotaOwner[]> {
+  return queryAll<QuotaOwner>(
     db,
-    "SELECT id, quota_do_id FROM tenants WHERE id > ? AND quota_do_id <> '' ORDER BY id LIMIT ?",
+    `SELECT id, quota_do_id, billing_mode, granted_json, updated_at FROM tenants
+     WHERE id > ? AND quota_do_id <> '' ORDER BY id LIMIT ?`,
     after,
     limit,
   );

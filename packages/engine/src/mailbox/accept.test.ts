@@ -74,7 +74,7 @@ test('bodies come only when they are asked for', async () => {
 
 test('the stored copy is the composed one, and says whose it is', async () => {
   const rig = new MailboxRig();
-  const { id } = await rig.send({ key: 'k-1', body: { bcc: [LEE] } });
+  const { id, thread_id } = await rig.send({ key: 'k-1', body: { bcc: [LEE] } });
   const key = `t/${rig.owner.tenant_id}/i/${rig.owner.identity_id}/out/${id}.eml`;
   expect(rig.engine.rawLocation(id, false)).toBe(key);
   const stored = rig.blobs.objects.get(key);
@@ -85,6 +85,10 @@ test('the stored copy is the composed one, and says whose it is', async () => {
     idem_key_sha256: await sha256Hex('k-1'),
     fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     operation: 'send',
+    kind: 'transactional',
+    thread: thread_id,
+    thread_seq: '1',
+    bcc: JSON.stringify([[LEE, '']]),
   });
   const bytes = Uint8Array.from(stored?.bytes ?? []);
   expect(new TextDecoder().decode(bytes)).not.toContain(LEE);
@@ -125,6 +129,7 @@ test('attachments are stored, listed and found, their names cleaned', async () =
       identity: rig.owner.identity_id,
       message: id,
       sha256: await sha256Hex(Uint8Array.of(0, 1, 2)),
+      part: '["invoice.pdf","application/pdf","attachment",null,0]',
     },
   });
   const other = await rig.send();

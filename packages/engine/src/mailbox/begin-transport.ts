@@ -11,6 +11,7 @@ import { expireClaim } from './claim-expiry.ts';
 import { isWaiting, readClaim, writeClaim } from './claims.ts';
 import { applyOutcome, deferUnsent, SETTLE_DECIDED } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
+import { noticeRestore } from './restore.ts';
 import { type DeliveryRow, type MessageRow, parseJson } from './rows.ts';
 import { refreshLock } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
@@ -23,6 +24,8 @@ export interface BeginRequest {
    */
   claim_token: string;
   facts: TransportFacts;
+  /** The highest number the event index knew of this mailbox before the call; null when it knows none. */
+  last_sequence: number | null;
 }
 
 /** What a consumer needs to make the one transport call it has claimed. */
@@ -56,6 +59,8 @@ export type BeginAnswer =
 
 /** Claims the transport call of a message. One transaction; at most one caller ever gets `claimed` per attempt. */
 export function beginTransport(world: MailboxWorld, request: BeginRequest): BeginAnswer {
+  // What a mailbox that was put back takes for queued may long have left.
+  noticeRestore(world, request.last_sequence);
   const answer = world.sql.transaction(() => begin(world, request));
   if (answer.kind === 'claimed') world.mark('claim.committed');
   return answer;

@@ -16,7 +16,7 @@ const FREE = { held: 0, holds: 0, used: 0, counted: 0, tenant: 0 };
 /** Nothing about the message waits for anything any more. */
 function expectForgotten(): void {
   for (const key of [`dispatch:${id}`, `claim:${id}`, `backoff:${id}`]) expect(rig.meta(key)).toBeUndefined();
-  expect(rig.engine.sendState(id)).toBe('ended');
+  expect(rig.engine.sendState(id)).toBe('canceled');
   expect(new Run(rig, id).begin()).toEqual({ kind: 'not_queued' });
 }
 

@@ -22,7 +22,7 @@ describe('a claim', () => {
       r2_key: rig.engine.rawLocation(id, false),
       mime_sha256: rig.sql.first<{ sha: string }>('SELECT raw_sha256 AS sha FROM messages')?.sha,
       from: { address: 'desk@acme.example.com', name: 'Acme Desk' },
-      reply_to: null,
+      reply_to: 'desk+t01.9rq4y0s9@acme.example.com',
       subject: 'Your booking',
       to: [JO],
       cc: [KIM],

@@ -1,5 +1,6 @@
-import type { Mailbox } from '@pmail/core/address/address.ts';
+import type { Address, Mailbox } from '@pmail/core/address/address.ts';
 import { parseId, type ThreadId } from '@pmail/core/ids.ts';
+import { planRecipients } from '@pmail/core/policy/recipients.ts';
 import type { SendContext, TargetFacts, ThreadFacts } from '@pmail/core/policy/types.ts';
 import type { Sql } from '../sql.ts';
 import { hasWrittenTo, isKnownContact } from './contacts.ts';
@@ -13,6 +14,14 @@ export interface SendSubject {
   context: SendContext;
   target: MessageRow | undefined;
   thread: ThreadRow | undefined;
+}
+
+/** Recipients that the directory has not been asked about. Whatever else is wrong with the send is for the policy to say. */
+export function notAskedAbout(context: SendContext): Address[] {
+  const planned = planRecipients(context);
+  if (!planned.ok) return [];
+  const asked = new Set(context.directory.checked);
+  return planned.value.map(({ address }) => address).filter((address) => !asked.has(address));
 }
 
 /** Gathers what the policy may look at. Reads only. */

@@ -2,9 +2,9 @@ import { isSuppression } from '@pmail/core/policy/filters.ts';
 import { checkLate, planSend } from '@pmail/core/policy/pipeline.ts';
 import type { FilterReason, RecipientField } from '@pmail/core/policy/types.ts';
 import { type Refusal, refuse } from '@pmail/core/result.ts';
-import { sendContext } from './context.ts';
+import { notAskedAbout, sendContext } from './context.ts';
 import { prepareSend } from './prepare.ts';
-import type { SubmitRequest } from './submit-types.ts';
+import type { DirectoryNeeded, SubmitRequest } from './submit-types.ts';
 import type { MailboxWorld } from './world.ts';
 
 export interface DryRunRecipient {
@@ -14,7 +14,7 @@ export interface DryRunRecipient {
   reason: FilterReason | null;
 }
 
-export type DryRunAnswer = { ok: true; recipients: DryRunRecipient[] } | Refusal;
+export type DryRunAnswer = { ok: true; recipients: DryRunRecipient[] } | Refusal | DirectoryNeeded;
 
 /**
  * What a send would do: every step up to the size runs, in memory. Nothing is stored, reserved or locked, and no key is
@@ -22,12 +22,15 @@ export type DryRunAnswer = { ok: true; recipients: DryRunRecipient[] } | Refusal
  */
 export async function dryRun(world: MailboxWorld, request: SubmitRequest): Promise<DryRunAnswer> {
   const subject = sendContext(world.sql, request, world.now());
+  const unknown = notAskedAbout(subject.context);
+  if (unknown.length > 0) return { ok: false, code: 'directory_needed', recipients: unknown };
   const planned = planSend(subject.context);
   if (!planned.ok) return planned;
   const plan = planned.value;
-  const send = await prepareSend(world, request, subject, plan);
+  const prepared = await prepareSend(world, request, subject, plan);
+  if (!prepared.ok) return prepared;
   const tooLarge = checkLate('size', subject.context, plan, {
-    composed_bytes: send.composed.mime.length,
+    composed_bytes: prepared.send.composed.mime.length,
     reservation: { kind: 'ok' },
     lock_held_until: null,
   });

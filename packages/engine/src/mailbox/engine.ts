@@ -23,6 +23,8 @@ import { findMessage } from './messages.ts';
 import { dispatchOutbox, readEvent } from './outbox.ts';
 import { payQuota } from './quota-tasks.ts';
 import * as read from './read.ts';
+import { rebuildLedger } from './rebuild.ts';
+import type { RebuildProgress } from './rebuild-types.ts';
 import { type OutcomeAnswer, type OutcomeRequest, recordOutcome } from './record-outcome.ts';
 import { type ResolveAnswer, resolve } from './resolve.ts';
 import type { Include } from './rows.ts';
@@ -51,8 +53,15 @@ export class MailboxEngine {
     } as Owner;
     const alarms: AlarmMemory = { armed: undefined };
     const sql = forgettingSql(ports.sql, alarms);
-    const entry = { making: null };
-    this.#world = { ...ports, sql, owner, alarms, inFlight: new Set(), running: { count: 0 }, entry };
+    const memory = {
+      inFlight: new Set<string>(),
+      threadSeq: { last: 0 },
+      turns: new Map<number, MessageId>(),
+      running: { count: 0 },
+      entry: { making: null },
+      rebuild: { step: null },
+    };
+    this.#world = { ...ports, sql, owner, alarms, ...memory };
     rearm(this.#world);
   }
 
@@ -166,7 +175,13 @@ export class MailboxEngine {
   sendState(id: MessageId): SendState {
     const row = findMessage(this.#enter().sql, id);
     if (row === undefined) return 'unknown';
+    if (row.status === 'canceled') return 'canceled';
     return isWaiting(this.#world.sql, id) ? 'open' : 'ended';
+  }
+
+  /** One step of making the ledger again from the object store; the alarm goes on with it until it is complete. */
+  rebuildLedger(restored: boolean): Promise<RebuildProgress> {
+    return this.#withEntry((world) => rebuildLedger(world, restored));
   }
 
   /** A poke of the cron: entering has put a lost alarm back; an entry without work is taken out of the registry. */
@@ -212,6 +227,9 @@ export class MailboxEngine {
         return sendFollowups(world);
       case 'maintenance':
         return maintain(world);
+      case 'rebuild':
+        await this.rebuildLedger(false);
+        return;
       default:
         // Left by a newer version of this code that was rolled back.
         return setDeadline(world, purpose, null);

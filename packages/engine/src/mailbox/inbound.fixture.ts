@@ -24,6 +24,7 @@ export async function mail(rig: MailboxRig, options: MailOptions = {}): Promise<
     raw_size: 1_234,
     raw_sha256: await sha256Hex(options.raw ?? `mail ${n}`),
     envelope_to: DESK,
+    token: { kind: 'absent' },
     received_at: rig.clock.now,
     own_addresses: [DESK, 'desk.acme@agents.example'],
     webhook_text_bytes: 16_384,

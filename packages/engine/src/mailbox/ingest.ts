@@ -1,17 +1,21 @@
-import { type Address, type Mailbox, withoutDetail } from '@pmail/core/address/address.ts';
-import type { AttachmentId, MessageId, ThreadId } from '@pmail/core/ids.ts';
+import { type Address, withoutDetail } from '@pmail/core/address/address.ts';
+import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { InboundKind } from '@pmail/core/message/request.ts';
 import { cutUtf8, snippetOf } from '@pmail/core/message/text.ts';
 import { inboundAttachmentKey } from '@pmail/core/storage/keys.ts';
 import { normalizeSubject } from '@pmail/core/threading/subject.ts';
+import type { TokenCheck } from '@pmail/core/threading/token.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
+import type { Sql } from '../sql.ts';
+import { insertAttachments, type StoredAttachment } from './attachments.ts';
 import { countContact, hasWrittenTo } from './contacts.ts';
 import { emit } from './events.ts';
 import { indexMessage } from './fts.ts';
 import { findMessage, partsOf } from './messages.ts';
 import { oweQuota, payQuota } from './quota-tasks.ts';
 import { type AttachmentRow, messageSummary } from './rows.ts';
-import { createThread, touchThread } from './threads.ts';
+import { createThread, isParticipant, takeThreadSeq, touchThread } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
 /** Mail that arrived for this identity, parsed by the consumer. */
@@ -22,40 +26,18 @@ export interface IngestRequest {
   raw_sha256: string;
   /** With `+detail`. */
   envelope_to: Address;
+  /** What its detail proves of the thread the mail belongs to. */
+  token: TokenCheck;
   received_at: number;
   /** All addresses of the identity, in any state. */
   own_addresses: Address[];
   webhook_text_bytes: number;
   /** The message of a test tenant this is a copy of. */
   loopback: { message_id: MessageId; same_mailbox: boolean } | null;
-  parsed: {
-    from: Mailbox | null;
-    reply_to: Mailbox[];
-    to: Mailbox[];
-    cc: Mailbox[];
-    subject: string;
-    sent_at: number | null;
-    rfc_message_id: string | null;
-    in_reply_to: string[];
-    references: string[];
-    text: string | null;
-    html_sanitized: string | null;
-    kind: InboundKind;
-    hop: number;
-    parse_degraded: boolean;
-    attachments: IngestAttachment[];
-  };
+  parsed: Omit<ParsedMail, 'attachments' | 'auto_submitted'> & { kind: InboundKind; attachments: IngestAttachment[] };
 }
 
-export interface IngestAttachment {
-  id: AttachmentId;
-  filename: string | null;
-  content_type: string;
-  size: number;
-  sha256: string;
-  disposition: 'attachment' | 'inline' | null;
-  content_id: string | null;
-}
+export type IngestAttachment = Omit<StoredAttachment, 'r2_key'>;
 
 export interface IngestAnswer {
   message_id: MessageId;
@@ -84,9 +66,18 @@ function store(world: MailboxWorld, request: IngestRequest): IngestAnswer {
   const own = new Set(request.own_addresses);
   const deliveredTo = withoutDetail(request.envelope_to);
   const isBcc = ![...parsed.to, ...parsed.cc].some(({ address }) => withoutDetail(address) === deliveredTo);
-  const seq = matchThread(world, request) ?? newThread(world, request, isBcc ? null : deliveredTo);
-  const rowid = insertMessage(world, request, seq, deliveredTo, isBcc);
-  insertAttachments(world, request, rowid);
+  const match = matchThread(world, request);
+  const seq = match.seq ?? newThread(world, request, isBcc ? null : deliveredTo);
+  const flags = [...(isBcc ? ['bcc'] : []), ...(match.unverified ? ['thread_join_unverified'] : [])];
+  const rowid = insertMessage(world, request, seq, deliveredTo, flags);
+  insertAttachments(
+    sql,
+    rowid,
+    parsed.attachments.map((file) => ({
+      ...file,
+      r2_key: inboundAttachmentKey(world.owner, request.message_id, file.id),
+    })),
+  );
   const row = findMessage(sql, request.message_id);
   if (row === undefined) throw new Error('message not stored');
   const people = [...(parsed.from === null ? [] : [parsed.from]), ...parsed.to, ...parsed.cc];
@@ -143,15 +134,34 @@ function repeat(world: MailboxWorld, id: MessageId): IngestAnswer {
 
 const REFERENCES_LOOKED_UP_MAX = 50;
 
-/** The thread an arrived message belongs to: named by In-Reply-To, then by References from the last to the first. */
-function matchThread(world: MailboxWorld, request: IngestRequest): number | undefined {
+interface ThreadMatch {
+  seq: number | undefined;
+  /** The mail came with a token that somebody else may have got hold of, or made up. */
+  unverified: boolean;
+}
+
+/**
+ * The thread an arrived message belongs to: by the token of the address it was sent to, then by what In-Reply-To and
+ * References name. A token files mail and proves nothing about who holds it, so a stranger's is marked.
+ */
+function matchThread(world: MailboxWorld, request: IngestRequest): ThreadMatch {
   const { sql } = world;
-  const { in_reply_to, references } = request.parsed;
+  const { token, loopback } = request;
   // Mail an identity sends to itself stays beside what it sent.
-  if (request.loopback?.same_mailbox) {
-    const sent = findMessage(sql, request.loopback.message_id);
-    if (sent !== undefined) return sent.thread_seq;
+  if (loopback?.same_mailbox) {
+    const sent = findMessage(sql, loopback.message_id);
+    if (sent !== undefined) return { seq: sent.thread_seq, unverified: false };
   }
+  const byHeaders = threadByHeaders(sql, request.parsed);
+  if (token.kind !== 'valid' || sql.first('SELECT 1 FROM threads WHERE seq = ?', token.seq) === undefined) {
+    return { seq: byHeaders, unverified: token.kind === 'invalid' };
+  }
+  const { from } = request.parsed;
+  const expected = byHeaders === token.seq || (from !== null && isParticipant(sql, token.seq, from.address));
+  return { seq: token.seq, unverified: !expected };
+}
+
+function threadByHeaders(sql: Sql, { in_reply_to, references }: IngestRequest['parsed']): number | undefined {
   for (const id of [...in_reply_to, ...references.toReversed().slice(0, REFERENCES_LOOKED_UP_MAX)]) {
     const found =
       sql.first<{ thread_seq: number }>(
@@ -168,12 +178,15 @@ function matchThread(world: MailboxWorld, request: IngestRequest): number | unde
 }
 
 function newThread(world: MailboxWorld, request: IngestRequest, replyFrom: Address | null): number {
-  return createThread(world.sql, {
+  const seq = takeThreadSeq(world);
+  createThread(world.sql, {
+    seq,
     id: world.newId('thr', request.received_at),
     subject: normalizeSubject(request.parsed.subject),
     at: request.received_at,
     reply_from_address: replyFrom,
   });
+  return seq;
 }
 
 function insertMessage(
@@ -181,14 +194,14 @@ function insertMessage(
   request: IngestRequest,
   seq: number,
   deliveredTo: Address,
-  isBcc: boolean,
+  joined: string[],
 ): number {
   const { parsed } = request;
   const text = parsed.text === null ? null : cutUtf8(parsed.text, LIMITS.row_text_bytes_max);
   const html = parsed.html_sanitized === null ? null : cutUtf8(parsed.html_sanitized, LIMITS.row_html_bytes_max);
   const extracted = parsed.text === null ? null : cutUtf8(parsed.text, LIMITS.row_extracted_text_bytes_max);
   const flags = [
-    ...(isBcc ? ['bcc'] : []),
+    ...joined,
     ...(request.loopback === null ? [] : ['loopback']),
     ...(parsed.parse_degraded ? ['parse_degraded'] : []),
     ...(text?.cut || html?.cut || extracted?.cut ? ['body_truncated'] : []),
@@ -218,7 +231,7 @@ function insertMessage(
     JSON.stringify(parsed.to),
     JSON.stringify(parsed.cc),
     deliveredTo,
-    isBcc ? 1 : 0,
+    joined.includes('bcc') ? 1 : 0,
     parsed.subject,
     text?.text ?? null,
     html?.text ?? null,
@@ -235,26 +248,6 @@ function insertMessage(
   );
   if (row === undefined) throw new Error('message not inserted');
   return row.rowid;
-}
-
-function insertAttachments(world: MailboxWorld, request: IngestRequest, rowid: number): void {
-  request.parsed.attachments.forEach((attachment, position) => {
-    world.sql.run(
-      `INSERT INTO attachments (id, message_rowid, filename, content_type, size, sha256, disposition, content_id,
-         r2_key, text_status, position)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', ?)`,
-      attachment.id,
-      rowid,
-      attachment.filename,
-      attachment.content_type,
-      attachment.size,
-      attachment.sha256,
-      attachment.disposition,
-      attachment.content_id,
-      inboundAttachmentKey(world.owner, request.message_id, attachment.id),
-      position,
-    );
-  });
 }
 
 function announce(world: MailboxWorld, request: IngestRequest): void {

@@ -2,10 +2,12 @@ import type { MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { SendOperation } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
+import { FILTER_TEXT_PREFIX } from '@pmail/core/policy/filters.ts';
 import { type Refusal, refuse } from '@pmail/core/result.ts';
+import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { Sql } from '../sql.ts';
 import { findMessage } from './messages.ts';
-import { parseJson } from './rows.ts';
+import { type DeliveryRow, type MessageParts, type MessageRow, messageResource, parseJson } from './rows.ts';
 
 /**
  * The idempotency ledger: for 30 days a key with the same request answers with the message it made, and with another
@@ -65,6 +67,44 @@ export function recordKey(
     entry.now,
     entry.now + LIMITS.idempotency_retention_ms,
   );
+}
+
+/** Whether a key's answer stands, whatever the request. */
+export function knowsKey(sql: Sql, keyHash: string, now: number): boolean {
+  return sql.first('SELECT 1 FROM idempotency WHERE key_hash = ? AND expires_at > ?', keyHash, now) !== undefined;
+}
+
+/**
+ * What the request that made a message was answered: the message as it was at acceptance, whatever has become of it.
+ *
+ * @param labels those it was sent with
+ */
+export function acceptedAnswer(owner: Owner, parts: MessageParts, labels: string[]): MessageResource {
+  const { row } = parts;
+  const kept = (delivery: DeliveryRow): boolean => delivery.smtp_response?.startsWith(FILTER_TEXT_PREFIX) ?? false;
+  const deliveries = parts.deliveries.map((delivery): DeliveryRow => {
+    const filtered = delivery.status === 'suppressed' && kept(delivery);
+    return {
+      ...delivery,
+      status: filtered ? 'suppressed' : 'queued',
+      smtp_code: null,
+      enhanced_code: null,
+      smtp_response: filtered ? delivery.smtp_response : null,
+      bounce_type: null,
+      updated_at: row.received_at,
+    };
+  });
+  const accepted: MessageRow = {
+    ...row,
+    status: deliveries.every(({ status }) => status === 'suppressed') ? 'suppressed' : 'queued',
+    status_reason: null,
+    rfc_message_id: null,
+    provider: null,
+    provider_message_id: null,
+    read: 1,
+    flags_json: JSON.stringify(parseJson<string[]>(row.flags_json).filter((flag) => flag === 'body_truncated')),
+  };
+  return messageResource(owner, { ...parts, row: accepted, deliveries, labels }, { text: false, html: false });
 }
 
 export function deleteExpiredKeys(sql: Sql, now: number): void {

@@ -2,24 +2,26 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference types="node" />
 import type { Json } from '@pmail/core/canonical-json.ts';
+import type { Composer } from '@pmail/core/compose/types.ts';
 import type { DeliveryStatus } from '@pmail/core/delivery/status.ts';
 import type { EventEnvelope, EventType } from '@pmail/core/events/types.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import { createIdFactory, type IdentityId, type MessageId } from '@pmail/core/ids.ts';
-import { type SendBody, sendFingerprint } from '@pmail/core/message/request.ts';
+import { type SendBody, type SendOperation, sendFingerprint } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { type Overrides, sendContext } from '@pmail/core/policy/context.fixture.ts';
 import type { DirectoryFacts } from '@pmail/core/policy/types.ts';
 import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
-import { Knob, MemoryBlobs, ObjectStorage, plainComposer, RecordedQueue } from '@pmail/testkit/doubles.ts';
+import { Knob, MemoryBlobs, ObjectStorage, parsePlain, plainComposer, RecordedQueue } from '@pmail/testkit/doubles.ts';
 import type { MarkName } from '../marks.ts';
 import type { OutboxEvent } from '../ports.ts';
 import { QuotaEngine } from '../quota/engine.ts';
 import type { QuotaTask } from '../quota/types.ts';
 import { DEFAULT_WAITS } from '../settings.ts';
+import type { DryRunAnswer } from './dry-run.ts';
 import { MailboxEngine } from './engine.ts';
-import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
+import type { DirectoryNeeded, SubmitAnswer, SubmitRequest } from './submit-types.ts';
 
 /** A mailbox with everything around it: a virtual clock, stores in memory, its tenant's quota, and knobs for faults. */
 
@@ -42,6 +44,19 @@ export class Crash extends Error {
 
 export interface SendOptions extends Overrides {
   key?: string;
+  /** The message that is answered or forwarded. */
+  target_id?: MessageId;
+  keys?: SubmitRequest['keys'];
+}
+
+export const THREAD_KEY = { kid: '0', secret: new Uint8Array(32).fill(1) };
+export const LINK_KEY = { kid: '0', secret: new Uint8Array(32).fill(2) };
+export const API_HOST = 'api.agents.example';
+
+export type Submitted = Exclude<SubmitAnswer, DirectoryNeeded>;
+
+function isDirectoryNeeded(answer: { ok: boolean; code?: string }): answer is DirectoryNeeded {
+  return answer.code === 'directory_needed';
 }
 
 export class MailboxRig {
@@ -56,6 +71,8 @@ export class MailboxRig {
   readonly applies = new Knob();
   readonly applied: QuotaTask[] = [];
   readonly sink = new Knob();
+  readonly sequences = new Knob();
+  /** What the event index has taken in, repeats included. */
   readonly dispatched: OutboxEvent[] = [];
   readonly registering = new Knob();
   readonly clearing = new Knob();
@@ -65,6 +82,12 @@ export class MailboxRig {
   readonly waits = { ...DEFAULT_WAITS };
   /** What happens while the engine sleeps, beside time passing. */
   whileAsleep: () => void = () => {};
+  /** How the engine sleeps; with many sleepers at once, `VirtualTime` puts its own in here. */
+  sleep = async (ms: number): Promise<void> => {
+    this.clock.now += ms;
+    this.whileAsleep();
+  };
+  composer: Composer = plainComposer;
   #crash: { mark: MarkName; nth: number } | null = null;
   readonly newId = createIdFactory(() => 0.5);
   readonly quota: QuotaEngine;
@@ -86,6 +109,11 @@ export class MailboxRig {
     this.quota.init(owner.tenant_id);
     this.engine = this.instance();
     this.engine.init(owner);
+  }
+
+  /** The highest number in the event index. */
+  get lastSequence(): number | null {
+    return this.dispatched.length === 0 ? null : Math.max(...this.dispatched.map(({ sequence }) => sequence));
   }
 
   get sql(): ObjectStorage['sql'] {
@@ -118,8 +146,15 @@ export class MailboxRig {
       events: {
         dispatch: (events) =>
           this.sink.run(() => {
+            const [first] = events;
+            const others = this.dispatched.filter(
+              ({ id, sequence }) => sequence >= (first?.sequence ?? 0) && !events.some((event) => event.id === id),
+            );
+            if (others.length > 0) return Math.max(...others.map(({ sequence }) => sequence));
             this.dispatched.push(...structuredClone(events));
+            return null;
           }),
+        lastSequence: () => this.sequences.run(() => this.lastSequence),
       },
       registry: {
         mark: (identity, since) => this.registering.run(() => void this.registry.set(identity, since)),
@@ -128,11 +163,9 @@ export class MailboxRig {
             if (this.registry.get(identity) === since) this.registry.delete(identity);
           }),
       },
-      composer: plainComposer,
-      sleep: async (ms) => {
-        this.clock.now += ms;
-        this.whileAsleep();
-      },
+      composer: { compose: (input) => this.composer.compose(input) },
+      parse: parsePlain,
+      sleep: (ms) => this.sleep(ms),
       background: (_name, work) => {
         this.#background.push(work.catch(() => this.logged.push('background_failed')).then(() => undefined));
       },
@@ -177,28 +210,60 @@ export class MailboxRig {
     this.storage.alarmAt = null;
   }
 
-  async request({ key = 'k-1', ...overrides }: SendOptions = {}): Promise<SubmitRequest> {
-    const { directory, body } = sendContext(overrides);
-    return this.requestFor(directory, body, key);
+  async request({ key = 'k-1', target_id, keys, ...overrides }: SendOptions = {}): Promise<SubmitRequest> {
+    const { directory, body, operation } = sendContext(overrides);
+    const given = operation === 'send' || operation === 'forward' ? body : (overrides.body ?? {});
+    // Those of the body were asked about with the identity; those of a reply only the mailbox knows.
+    const named = [...(given.to ?? []), ...(given.cc ?? []), ...(given.bcc ?? [])];
+    const checked = named.map((entry) => (typeof entry === 'string' ? entry : entry.address).toLowerCase());
+    const request = await this.requestFor({ ...directory, checked }, given, key, operation, target_id);
+    return keys === undefined ? request : { ...request, keys };
   }
 
-  async requestFor(directory: DirectoryFacts, body: SendBody, key: string): Promise<SubmitRequest> {
+  async requestFor(
+    directory: DirectoryFacts,
+    body: SendBody,
+    key: string,
+    operation: SendOperation = 'send',
+    targetId?: MessageId,
+  ): Promise<SubmitRequest> {
+    const { identity_id: identity } = this.owner;
+    const about = targetId === undefined ? identity : `${identity}/${targetId}`;
     return {
-      operation: 'send',
-      target_id: null,
+      operation,
+      target_id: targetId ?? null,
       key_hash: await sha256Hex(key),
-      fingerprint: await sendFingerprint('send', this.owner.identity_id, body as unknown as Json),
+      fingerprint: await sendFingerprint(operation, about, body as unknown as Json),
       body,
       directory,
+      keys: { thread: THREAD_KEY, link: LINK_KEY },
+      api_host: API_HOST,
       can_review_quarantine: false,
+      last_sequence: this.lastSequence,
       request_id: 'req_01JD9Q3V7M8X2C4N6B5K1R0E9T',
     };
   }
 
-  async submit(options: SendOptions = {}): Promise<SubmitAnswer> {
-    const answer = await this.engine.submit(await this.request(options));
+  /** Submits as the HTTP layer does: when the mailbox names recipients, the directory is asked about them. */
+  async submit(options: SendOptions = {}): Promise<Submitted> {
+    const answer = await this.#asked(await this.request(options), (request) => this.engine.submit(request));
     await this.settle();
     return answer;
+  }
+
+  async dryRun(options: SendOptions = {}): Promise<Exclude<DryRunAnswer, DirectoryNeeded>> {
+    return this.#asked(await this.request(options), (request) => this.engine.dryRun(request));
+  }
+
+  async #asked<T extends { ok: boolean }>(
+    request: SubmitRequest,
+    ask: (request: SubmitRequest) => Promise<T>,
+  ): Promise<Exclude<T, DirectoryNeeded>> {
+    const answer = await ask(request);
+    if (!isDirectoryNeeded(answer)) return answer as Exclude<T, DirectoryNeeded>;
+    const again = await ask({ ...request, directory: { ...request.directory, checked: answer.recipients } });
+    if (isDirectoryNeeded(again)) throw new Error('asked twice');
+    return again as Exclude<T, DirectoryNeeded>;
   }
 
   /** Submits a send that must be accepted, each with a key of its own unless one is given. */

@@ -4,6 +4,7 @@ import { setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { placeholders } from '../sql.ts';
 import { deleteExpiredKeys } from './ledger.ts';
+import { noticeRestore } from './restore.ts';
 import { clearWhenIdle } from './work.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -41,6 +42,8 @@ export async function sweepOrphans(world: MailboxWorld): Promise<number> {
     const old = keys.filter((key) => key < until);
     const orphans = orphansAmong(world, prefix, old);
     if (orphans.length > 0) {
+      // To a mailbox that was put back every copy made since looks like one that never committed.
+      if (noticeRestore(world, await world.events.lastSequence(world.owner.identity_id))) return deleted;
       await world.blobs.delete(orphans);
       deleted += orphans.length;
       world.log('info', 'orphans_deleted', { count: orphans.length });

@@ -3,6 +3,7 @@ import type { EventId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadline } from '../alarms.ts';
 import { deleteMeta, readMeta, writeMeta } from '../meta.ts';
+import { enterRestored } from './restore.ts';
 import type { MailboxWorld } from './world.ts';
 
 interface OutboxRow {
@@ -26,8 +27,9 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
     const last = rows.at(-1);
     if (last === undefined) break;
     world.mark('outbox.before_dispatch');
+    let taken: number | null;
     try {
-      await world.events.dispatch(
+      taken = await world.events.dispatch(
         rows.map(({ seq, event_id, type, occurred_at }) => ({
           id: event_id,
           type,
@@ -49,6 +51,11 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
       return;
     }
     world.mark('outbox.after_dispatch');
+    if (taken !== null) {
+      // Other events have these numbers: the storage was put back, and time has been lived twice.
+      enterRestored(world, taken);
+      continue;
+    }
     // The batch was everything that waited up to its last number; a list of a hundred would be one value too many.
     sql.run('UPDATE outbox SET dispatched_at = ? WHERE dispatched_at IS NULL AND seq <= ?', world.now(), last.seq);
   }

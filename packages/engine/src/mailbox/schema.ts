@@ -95,4 +95,12 @@ export const MAILBOX_MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX followups_due ON followups (due_at)',
     ],
   },
+  {
+    version: 2,
+    statements: [
+      // Accepted sends that a restore has taken away, found in the object store, until they are put back.
+      `CREATE TABLE lost_sends (
+        key_hash TEXT PRIMARY KEY, message_id TEXT NOT NULL, evidence_json TEXT NOT NULL) WITHOUT ROWID`,
+    ],
+  },
 ];

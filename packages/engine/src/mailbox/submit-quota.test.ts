@@ -222,3 +222,30 @@ describe('the registry of mailboxes with work', () => {
     expect(await rig.submit()).toMatchObject({ ok: true, deduplicated: false });
   });
 });
+
+test('a tenant counts its caps by its own day, and usage by the day of UTC', async () => {
+  const tenant = { timezone: 'Pacific/Auckland' };
+  const policy = { identity_daily_send_cap: 1 };
+  // Half past ten in the evening of 30 November in Auckland, and half past nine in the morning in UTC.
+  rig.clock.now = Date.parse('2026-11-30T09:30:00Z');
+  const first = await rig.send({ tenant, policy });
+  await attempt(rig, first.id, accepted());
+  expect(await rig.submit({ tenant, policy })).toMatchObject({ details: { resets_at: '2026-11-30T11:00:00.000Z' } });
+  // A new day in Auckland, the same in UTC.
+  rig.clock.now = Date.parse('2026-11-30T11:00:00Z');
+  const second = await rig.send({ tenant, policy, body: { to: [JO, KIM] } });
+  await attempt(rig, second.id, accepted({ provider_message_id: 'prov-2' }));
+  expect(rig.quota.usageDays().filter(({ metric }) => metric === 'sends')).toMatchObject([
+    { day: '2026-11-30', value: 3 },
+  ]);
+  rig.clock.now += DAY;
+  const third = await rig.send({ tenant, policy });
+  await attempt(rig, third.id, accepted({ provider_message_id: 'prov-3' }));
+  expect(
+    rig.quota
+      .usageDays()
+      .filter(({ metric }) => metric === 'sends')
+      .map(({ day, value }) => `${day} ${value}`)
+      .toSorted(),
+  ).toEqual(['2026-11-30 3', '2026-12-01 1']);
+});

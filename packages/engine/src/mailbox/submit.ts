@@ -1,17 +1,17 @@
-import { LIMITS } from '@pmail/core/limits.ts';
-import { checkLate, planSend, type SendPlan } from '@pmail/core/policy/pipeline.ts';
+import { checkLate, planSend } from '@pmail/core/policy/pipeline.ts';
 import type { LateFacts } from '@pmail/core/policy/types.ts';
 import { type Refusal, refuse } from '@pmail/core/result.ts';
 import { rfc3339, rfc3339OrNull } from '@pmail/core/time.ts';
 import type { ReserveAnswer } from '../quota/types.ts';
-import { writeAcceptedSend } from './accept.ts';
-import { type SendSubject, sendContext } from './context.ts';
+import { commit } from './commit.ts';
+import { notAskedAbout, sendContext } from './context.ts';
 import { emit } from './events.ts';
+import { errorName, giveUp } from './give-up.ts';
 import { lookUpKey } from './ledger.ts';
-import { objectsOf, type PreparedSend, prepareSend, type StoredObject } from './prepare.ts';
-import { oweQuota, payQuota } from './quota-tasks.ts';
+import { objectsOf, type StoredObject } from './objects.ts';
+import { type PreparedSend, prepareSend } from './prepare.ts';
+import { noticeRestore } from './restore.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
-import { takeLock } from './threads.ts';
 import { ensureEntry, guardEntry } from './work.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -23,6 +23,8 @@ export async function submit(world: MailboxWorld, request: SubmitRequest): Promi
   const known = lookUpKey(world.sql, request.key_hash, request.fingerprint, world.now());
   if (known !== undefined) return known.ok ? { ok: true, message: known.message, deduplicated: true } : known;
   if (world.inFlight.has(request.key_hash)) return refuse('request_in_progress');
+  // A key that looks new may have made an email since the time this mailbox was put back to.
+  if (noticeRestore(world, request.last_sequence)) return refuse('unavailable', { step: 'ledger' });
   world.inFlight.add(request.key_hash);
   try {
     return await guardEntry(world, () => accept(world, request));
@@ -36,12 +38,16 @@ const NO_FACTS: LateFacts = { composed_bytes: 0, reservation: { kind: 'ok' }, lo
 async function accept(world: MailboxWorld, request: SubmitRequest): Promise<SubmitAnswer> {
   const started = world.now();
   const subject = sendContext(world.sql, request, started);
+  const unknown = notAskedAbout(subject.context);
+  if (unknown.length > 0) return { ok: false, code: 'directory_needed', recipients: unknown };
   const planned = planSend(subject.context);
   if (!planned.ok) return planned;
   const plan = planned.value;
   world.mark('submit.planned');
 
-  const send = await prepareSend(world, request, subject, plan);
+  const prepared = await prepareSend(world, request, subject, plan);
+  if (!prepared.ok) return prepared;
+  const { send } = prepared;
   world.mark('submit.composed');
   const tooLarge = checkLate('size', subject.context, plan, { ...NO_FACTS, composed_bytes: send.composed.mime.length });
   if (tooLarge !== null) return tooLarge;
@@ -118,101 +124,4 @@ function reservationFacts(answer: Exclude<ReserveAnswer, { kind: 'released' }>):
       return { kind: 'denied', feature, granted, used, resets_at: rfc3339OrNull(resets_at) };
     }
   }
-}
-
-type CommitResult =
-  | { kind: 'committed'; answer: SubmitAnswer }
-  | { kind: 'known'; answer: SubmitAnswer }
-  | { kind: 'busy'; until: number };
-
-/** The transaction, tried again in short steps while another message holds the thread. */
-async function commit(
-  world: MailboxWorld,
-  send: PreparedSend,
-  objects: StoredObject[],
-  reservation: ReserveAnswer | null,
-  started: number,
-): Promise<SubmitAnswer> {
-  for (;;) {
-    const result = world.sql.transaction(() => commitOnce(world, send, reservation));
-    if (result.kind === 'committed') {
-      world.mark('submit.committed');
-      world.background('enqueue', enqueue(world, send));
-      return result.answer;
-    }
-    if (result.kind === 'known') {
-      await giveUp(world, send, objects, reservation !== null);
-      return result.answer;
-    }
-    if (world.now() + LIMITS.thread_lock_step_ms > started + LIMITS.thread_lock_wait_ms_max) {
-      await giveUp(world, send, objects, reservation !== null);
-      return busy(world, send.subject, send.plan, result.until);
-    }
-    await world.sleep(LIMITS.thread_lock_step_ms);
-  }
-}
-
-function busy(world: MailboxWorld, subject: SendSubject, plan: SendPlan, until: number): Refusal {
-  const context = { ...subject.context, now: world.now() };
-  const refusal = checkLate('lock', context, plan, { ...NO_FACTS, lock_held_until: until });
-  return refusal ?? refuse('thread_busy', { retry_after: 1 });
-}
-
-function commitOnce(world: MailboxWorld, send: PreparedSend, reservation: ReserveAnswer | null): CommitResult {
-  const { request } = send;
-  // The instance that began another request with this key may be gone; its commit is not.
-  const known = lookUpKey(world.sql, request.key_hash, request.fingerprint, world.now());
-  if (known !== undefined) {
-    return { kind: 'known', answer: known.ok ? { ok: true, message: known.message, deduplicated: true } : known };
-  }
-  const seq = send.subject.thread?.seq ?? null;
-  if (seq !== null) {
-    const held = takeLock(world.sql, seq, send.message_id, world.now(), LIMITS.thread_lock_lease_ms);
-    if (held !== null) return { kind: 'busy', until: held };
-  }
-  const warnings = reservation?.kind === 'ok' ? reservation.warnings : [];
-  const message = writeAcceptedSend(world, send, seq, warnings);
-  world.mark('submit.in_transaction');
-  return { kind: 'committed', answer: { ok: true, message, deduplicated: false } };
-}
-
-/** A lost pointer loses nothing: the dispatch alarm queues the message again. */
-async function enqueue(world: MailboxWorld, send: PreparedSend): Promise<void> {
-  if (send.plan.recipients.every(({ filtered }) => filtered !== null)) return;
-  await world.outbound.send({
-    v: 1,
-    kind: 'send',
-    ...world.owner,
-    message_id: send.message_id,
-    request_id: send.request.request_id,
-  });
-  world.mark('submit.enqueued');
-}
-
-/**
- * Takes back what was done outside the transaction. The quota is told through the durable task list, because a lost
- * answer must not leave a count behind; objects that stay are found by the orphan sweep.
- */
-async function giveUp(
-  world: MailboxWorld,
-  send: PreparedSend,
-  objects: StoredObject[],
-  reserved: boolean,
-): Promise<void> {
-  if (reserved) {
-    world.sql.transaction(() => {
-      oweQuota(world, { op: 'release', ref: send.message_id, identity_id: world.owner.identity_id });
-    });
-    world.mark('submit.release_recorded');
-    await payQuota(world);
-  }
-  try {
-    await world.blobs.delete(objects.map(({ key }) => key));
-  } catch (error) {
-    world.log('warn', 'orphan_left', { message_id: send.message_id, error: errorName(error) });
-  }
-}
-
-export function errorName(error: unknown): string {
-  return error instanceof Error ? error.name : 'unknown';
 }

@@ -47,15 +47,18 @@ function named(parent: MessageRow | undefined): Pick<ThreadHeaders, 'in_reply_to
   return { in_reply_to: id, references };
 }
 
-/** The newest message of a thread with a known id, before `before` where that is given. */
+/**
+ * The newest message of a thread with a known id, before `before` where that is given. Of two at one moment the one that
+ * was stored last is the newer: ids are made when a send is asked for, which may be long before it is accepted.
+ */
 function latestNamed(sql: Sql, threadSeq: number, before?: MessageRow): MessageRow | undefined {
   return sql.first<MessageRow>(
     `SELECT * FROM messages
      WHERE thread_seq = ?1 AND rfc_message_id IS NOT NULL AND message_id_synthetic = 0
-       AND status NOT IN ('hidden', 'throttled', 'quarantined') AND (?2 IS NULL OR (received_at, id) < (?2, ?3))
-     ORDER BY received_at DESC, id DESC LIMIT 1`,
+       AND status NOT IN ('hidden', 'throttled', 'quarantined') AND (?2 IS NULL OR (received_at, rowid) < (?2, ?3))
+     ORDER BY received_at DESC, rowid DESC LIMIT 1`,
     threadSeq,
     before?.received_at ?? null,
-    before?.id ?? null,
+    before?.rowid ?? null,
   );
 }

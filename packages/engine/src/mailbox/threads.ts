@@ -3,6 +3,7 @@ import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { Sql } from '../sql.ts';
 import { parseJson } from './rows.ts';
+import type { MailboxWorld } from './world.ts';
 
 export interface ThreadRow {
   seq: number;
@@ -34,20 +35,30 @@ export function threadBySeq(sql: Sql, seq: number): ThreadRow {
   return row;
 }
 
+/**
+ * A number for a thread that does not exist yet. Numbers are handed out in memory, because only one instance lives at a
+ * time; one that is never used leaves a gap, which means nothing.
+ */
+export function takeThreadSeq(world: MailboxWorld): number {
+  const { threadSeq, sql } = world;
+  const last = sql.first<{ seq: number | null }>('SELECT MAX(seq) AS seq FROM threads')?.seq ?? 0;
+  threadSeq.last = Math.max(threadSeq.last, last) + 1;
+  return threadSeq.last;
+}
+
 export function createThread(
   sql: Sql,
-  thread: { id: ThreadId; subject: string; at: number; reply_from_address: Address | null },
-): number {
-  const row = sql.first<{ seq: number }>(
-    `INSERT INTO threads (id, subject, first_at, last_at, reply_from_address) VALUES (?, ?, ?, ?, ?) RETURNING seq`,
+  thread: { seq: number; id: ThreadId; subject: string; at: number; reply_from_address: Address | null },
+): void {
+  sql.run(
+    'INSERT INTO threads (seq, id, subject, first_at, last_at, reply_from_address) VALUES (?, ?, ?, ?, ?, ?)',
+    thread.seq,
     thread.id,
     thread.subject,
     thread.at,
     thread.at,
     thread.reply_from_address,
   );
-  if (row === undefined) throw new Error('thread not inserted');
-  return row.seq;
 }
 
 /** What a new message changes about its thread. `people` are those it shows: From, To and Cc, never Bcc. */
@@ -88,6 +99,15 @@ export function touchThread(sql: Sql, touch: ThreadTouch): void {
   );
 }
 
+/** Whether somebody takes part in a thread. The list shown is bounded, so those beyond it are found by their mail. */
+export function isParticipant(sql: Sql, seq: number, address: Address): boolean {
+  const listed = parseJson<Mailbox[]>(threadBySeq(sql, seq).participants_json);
+  if (listed.some((person) => person.address === address)) return true;
+  return (
+    sql.first('SELECT 1 FROM messages WHERE thread_seq = ? AND from_address = ? LIMIT 1', seq, address) !== undefined
+  );
+}
+
 /** Participants in the order they first appeared, at most 50; the latest name that is not empty stays. */
 export function mergeParticipants(known: Mailbox[], people: Mailbox[], own: ReadonlySet<Address>): Mailbox[] {
   const merged = new Map(known.map(({ address, name }) => [address, name]));
@@ -101,21 +121,17 @@ export function mergeParticipants(known: Mailbox[], people: Mailbox[], own: Read
 }
 
 /**
- * Takes the thread for a message: free, expired, or its own already. The lease keeps a second message of the thread
- * from leaving before the first one has.
- *
- * @returns null when taken, else the Unix ms until which another message holds it
+ * Takes the thread for a message, inside the transaction that found it free, expired or the message's own already. The
+ * lease keeps a second message of the thread from leaving before the first one has.
  */
-export function takeLock(sql: Sql, seq: number, owner: MessageId, now: number, leaseMs: number): number | null {
-  const taken = sql.first(
-    `UPDATE threads SET lock_owner = ?1, lock_until = ?2
-     WHERE seq = ?3 AND (lock_owner IS NULL OR lock_until < ?4 OR lock_owner = ?1) RETURNING 1 AS taken`,
-    owner,
-    now + leaseMs,
-    seq,
-    now,
-  );
-  return taken === undefined ? (threadBySeq(sql, seq).lock_until ?? now) : null;
+export function takeLock(sql: Sql, seq: number, owner: MessageId, until: number): void {
+  sql.run('UPDATE threads SET lock_owner = ?, lock_until = ? WHERE seq = ?', owner, until, seq);
+}
+
+/** Until when another message than `owner` holds the thread (Unix ms), or null when the lock can be taken. */
+export function lockedUntil(sql: Sql, seq: number, owner: MessageId, now: number): number | null {
+  const { lock_owner: holder, lock_until: until } = threadBySeq(sql, seq);
+  return holder === null || holder === owner || until === null || until < now ? null : until;
 }
 
 /** Prolongs the lease of a message that is about to leave; nothing when it holds no lock. */

@@ -71,7 +71,12 @@ export class Run {
   }
 
   begin(transportFacts: TransportFacts = facts()): BeginAnswer {
-    return this.rig.engine.beginTransport({ message_id: this.id, claim_token: this.token, facts: transportFacts });
+    return this.rig.engine.beginTransport({
+      message_id: this.id,
+      claim_token: this.token,
+      facts: transportFacts,
+      last_sequence: this.rig.lastSequence,
+    });
   }
 
   claim(transportFacts: TransportFacts = facts()): ClaimedSend {

@@ -48,6 +48,7 @@ export function hasWork(world: MailboxWorld): boolean {
     metaWithPrefix(sql, 'claim:').length > 0 ||
     sql.first('SELECT 1 FROM outbox WHERE dispatched_at IS NULL LIMIT 1') !== undefined ||
     sql.first('SELECT 1 FROM quota_tasks LIMIT 1') !== undefined ||
+    readMeta(sql, 'alarm:rebuild') !== undefined ||
     sql.first('SELECT 1 FROM followups LIMIT 1') !== undefined
   );
 }

@@ -10,8 +10,9 @@ import { type QuotaEngineWorld, reserve } from './reserve.ts';
 import { QUOTA_MIGRATIONS } from './schema.ts';
 import { applyTask } from './settle.ts';
 import type {
+  Billing,
   BillingMode,
-  Feature,
+  Granted,
   OutcomeAnswer,
   OutcomeRequest,
   QuotaTask,
@@ -20,7 +21,7 @@ import type {
   ReserveRequest,
   UsageAnswer,
 } from './types.ts';
-import { getUsage, setBilling, usageDays } from './usage.ts';
+import { getUsage, setBilling, takeBilling, usageDays } from './usage.ts';
 
 /** Repeats of bookkeeping cannot come later than this. */
 const APPLIED_RETENTION_MS = 30 * 86_400_000;
@@ -71,8 +72,12 @@ export class QuotaEngine {
     return usageDays(this.#enter());
   }
 
-  setBilling(mode: BillingMode, granted: { [F in Feature]?: number | null | undefined }): void {
+  setBilling(mode: BillingMode, granted: Granted): void {
     setBilling(this.#enter(), mode, granted);
+  }
+
+  takeBilling(billing: Billing): void {
+    takeBilling(this.#enter(), billing);
   }
 
   /** Erasure of an identity: its outcomes and counters go. */

@@ -21,6 +21,16 @@ describe('a hold past its time, of a send that', () => {
     expect(rig.reserve({ ref: 'm1' })).toEqual({ kind: 'released' });
   });
 
+  test('was canceled: hold and count go back, and the release that comes late changes nothing (S12, S14)', async () => {
+    rig.states.set('m1', 'canceled');
+    await rig.advance(10 * MINUTE);
+    expect(rig.books).toEqual({ used: 0, held: 0 });
+    expect(counts()).toEqual([0, 0]);
+    rig.reserve({ ref: 'm2' });
+    rig.release('m1');
+    expect(counts()).toEqual([1, 1]);
+  });
+
   test('is still open: it is held for ten more minutes, and asked about again', async () => {
     rig.states.set('m1', 'open');
     await rig.advance(10 * MINUTE);

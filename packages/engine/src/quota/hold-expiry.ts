@@ -7,8 +7,8 @@ const BATCH = 50;
 
 /**
  * Looks at holds past their time. A hold is the only trace that a crash between the reservation and the commit of a
- * send leaves, so its mailbox is asked: a send that never came to be gets hold and day's count back, one still queued
- * keeps them, one that has ended frees the hold.
+ * send leaves, so its mailbox is asked: a send that never came to be, or was canceled, gets hold and day's count back,
+ * one still queued keeps them, one that has ended frees the hold.
  */
 export async function expireHolds(world: QuotaEngineWorld): Promise<void> {
   const now = world.now();
@@ -22,7 +22,9 @@ export async function expireHolds(world: QuotaEngineWorld): Promise<void> {
     try {
       const state = await world.sendState(identity as IdentityId, ref);
       world.mark('quota.hold_expired');
-      if (state === 'unknown') applyTask(world, { op: 'release', ref, identity_id: identity as IdentityId });
+      // A release that is still on its way finds this one, and changes nothing.
+      if (state === 'unknown' || state === 'canceled')
+        applyTask(world, { op: 'release', ref, identity_id: identity as IdentityId });
       else if (state === 'ended') dropHold(world, ref);
       else
         applyTask(world, {

@@ -10,11 +10,25 @@ export type Feature = (typeof FEATURES)[number];
 
 export type BillingMode = 'metered' | 'exempt' | 'disabled';
 
+/** Amounts of each feature; one that is missing or null has no bound. */
+export type Granted = { [F in Feature]?: number | null | undefined };
+
+/** What the directory grants a tenant. */
+export interface Billing {
+  mode: BillingMode;
+  granted: Granted;
+  /** Rises with every change, so that of two that arrive in the wrong order the later one stays. */
+  as_of: number;
+}
+
 export const USAGE_METRICS = ['inbound', 'outbound', 'sends', 'storage_bytes'] as const;
 export type UsageMetric = (typeof USAGE_METRICS)[number];
 
-/** What the mailbox of an identity says about a send when asked whether its hold is still needed. */
-export type SendState = 'unknown' | 'open' | 'ended';
+/**
+ * What the mailbox of an identity says about a send when asked whether its hold is still needed: there is none, nothing
+ * of it will leave because it was canceled, it still waits, or it has ended in another way.
+ */
+export type SendState = 'unknown' | 'canceled' | 'open' | 'ended';
 
 /** World of a tenant's quota. */
 export interface QuotaWorld {

@@ -1,8 +1,8 @@
 import { utcDay } from '@pmail/core/time.ts';
-import { writeMeta } from '../meta.ts';
+import { readMeta, writeMeta } from '../meta.ts';
 import { billingMode, readAllowance, rollPeriod } from './billing.ts';
 import type { QuotaEngineWorld } from './reserve.ts';
-import { type BillingMode, FEATURES, type Feature, type UsageAnswer } from './types.ts';
+import { type Billing, type BillingMode, FEATURES, type Granted, type UsageAnswer } from './types.ts';
 
 /** What the tenant may use and has used. Outside mode `metered` nothing is limited. */
 export function getUsage(world: QuotaEngineWorld): UsageAnswer {
@@ -27,25 +27,34 @@ export function getUsage(world: QuotaEngineWorld): UsageAnswer {
   });
 }
 
-/** Sets the mode and, for `metered`, what is granted; a feature left out is unlimited. */
-export function setBilling(
-  world: QuotaEngineWorld,
-  mode: BillingMode,
-  granted: { [F in Feature]?: number | null | undefined },
-): void {
-  const { sql } = world;
-  sql.transaction(() => {
-    rollPeriod(sql, world.now());
-    writeMeta(sql, 'billing_mode', mode);
-    for (const feature of FEATURES) {
-      sql.run(
-        `INSERT INTO allowances (feature, granted) VALUES (?1, ?2)
-         ON CONFLICT (feature) DO UPDATE SET granted = ?2`,
-        feature,
-        mode === 'metered' ? (granted[feature] ?? null) : null,
-      );
-    }
+/**
+ * Takes over what the directory grants, unless something later is known already. It arrives with each change, and again
+ * with every roll-up of usage, should the first have been lost.
+ */
+export function takeBilling(world: QuotaEngineWorld, { mode, granted, as_of: asOf }: Billing): void {
+  if (asOf <= Number(readMeta(world.sql, 'billing_as_of') ?? 0)) return;
+  world.sql.transaction(() => {
+    writeBilling(world, mode, granted);
+    writeMeta(world.sql, 'billing_as_of', String(asOf));
   });
+}
+
+/** Sets the mode and, for `metered`, what is granted; a feature left out is unlimited. */
+export function setBilling(world: QuotaEngineWorld, mode: BillingMode, granted: Granted): void {
+  world.sql.transaction(() => writeBilling(world, mode, granted));
+}
+
+function writeBilling({ sql, now }: QuotaEngineWorld, mode: BillingMode, granted: Granted): void {
+  rollPeriod(sql, now());
+  writeMeta(sql, 'billing_mode', mode);
+  for (const feature of FEATURES) {
+    sql.run(
+      `INSERT INTO allowances (feature, granted) VALUES (?1, ?2)
+       ON CONFLICT (feature) DO UPDATE SET granted = ?2`,
+      feature,
+      mode === 'metered' ? (granted[feature] ?? null) : null,
+    );
+  }
 }
 
 /** Usage counters of one UTC day and the day before, for the hourly roll-up; older ones are dropped here. */

@@ -1,26 +1,17 @@
+import type { SEND_ROUTES } from '@pmail/contracts/routes/sends.ts';
 import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
-import type { Json } from '@pmail/core/canonical-json.ts';
-import { sha256Hex } from '@pmail/core/hash.ts';
-import { type AttachmentId, type IdentityId, type MessageId, parseId } from '@pmail/core/ids.ts';
-import { LIMITS } from '@pmail/core/limits.ts';
-import { sendFingerprint } from '@pmail/core/message/request.ts';
+import { type AttachmentId, type MessageId, parseId } from '@pmail/core/ids.ts';
 import { ok, refuse } from '@pmail/core/result.ts';
 import { auditStatement } from '@pmail/engine/directory/audit.ts';
-import type { SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
 import { newId } from '../../ports/random.ts';
-import { mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
+import { canReview, mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
-import { within } from '../deadline.ts';
 import { downloadHeaders } from '../download.ts';
 import { object } from '../object-call.ts';
 
-type Group = { [K in Extract<RouteId, `messages.${string}`>]: RouteHandler<K, RequestContext> };
-
-const REVIEW = 'quarantine:review';
-
-export function canReview(context: RequestContext): boolean {
-  return context.key.permissions.includes(REVIEW);
-}
+type Group = {
+  [K in Exclude<Extract<RouteId, `messages.${string}`>, keyof typeof SEND_ROUTES>]: RouteHandler<K, RequestContext>;
+};
 
 /** Identities on their way out can be read, not used. */
 export function writable(context: RequestContext): ReturnType<typeof refuse> | null {
@@ -29,40 +20,6 @@ export function writable(context: RequestContext): ReturnType<typeof refuse> | n
 }
 
 export const messageHandlers: Group = {
-  'messages.send': async (context, { params, query, body }) => {
-    const identityId = params.identity_id as IdentityId;
-    const stub = mailboxOf(context, context.identity);
-    const call = mailboxCall(context, context.identity);
-    const key = context.headers.get('idempotency-key') ?? '';
-    const [keyHash, fingerprint] = await Promise.all([
-      sha256Hex(key),
-      sendFingerprint('send', identityId, context.rawBody as Json),
-    ]);
-    const request: SubmitRequest = {
-      operation: 'send',
-      target_id: null,
-      key_hash: keyHash,
-      fingerprint,
-      body,
-      directory: context.facts,
-      can_review_quarantine: canReview(context),
-      request_id: context.requestId,
-    };
-    if (query.dry_run === true) {
-      const result = await within(LIMITS.submit_deadline_ms, 'dry_run', stub.dryRun(call, request));
-      if (!result.ok) return result;
-      return ok({ status: 200 as const, body: { would_send: true as const, recipients: result.recipients } });
-    }
-    const result = await within(LIMITS.submit_deadline_ms, 'submit', stub.submit(call, request));
-    if (!result.ok) return result;
-    const { message, deduplicated } = result;
-    return ok({
-      status: 202 as const,
-      body: { ...message, deduplicated },
-      ...(deduplicated ? { headers: { 'idempotent-replayed': 'true' } } : {}),
-    });
-  },
-
   'messages.list': async (context, { params, query }) => {
     const { limit, status, thread_id, direction, label, after, before, q } = query;
     const cursor = await readCursor(context, 'messages.list', { params, query });

@@ -16,12 +16,15 @@ import { rfc3339 } from '@pmail/core/time.ts';
 import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
 import { listZoneDomains, policyColumns, readStoredPolicy } from '@pmail/engine/directory/policy.ts';
 import {
+  billingOf,
   changeTenant,
   findTenant,
+  grantedColumn,
   type MailboxOwner,
   type TenantChange,
   type TenantRow,
 } from '@pmail/engine/directory/tenants.ts';
+import type { BillingMode, Granted } from '@pmail/engine/quota/types.ts';
 import type { z } from 'zod';
 import { newId } from '../../ports/random.ts';
 import type { RequestContext } from '../context.ts';
@@ -37,6 +40,7 @@ export interface WantedChange {
     status?: 'active' | 'suspended' | undefined;
   };
   policy?: PolicyPatch | null | undefined;
+  billing?: { mode?: BillingMode | undefined; granted?: Granted | undefined } | undefined;
 }
 
 export interface Changed {
@@ -81,7 +85,8 @@ async function plan(
   const { fields } = written.value;
   const columns = given(wanted.set);
   const differing = Object.keys(columns).filter((name) => columns[name] !== seen[name as keyof TenantRow]);
-  if (differing.length === 0 && fields.length === 0) return ok(null);
+  const billing = planBilling(seen, wanted.billing ?? {});
+  if (differing.length === 0 && fields.length === 0 && billing === null) return ok(null);
 
   const at = Math.max(context.now, seen.updated_at + 1);
   const next: TenantRow = { ...seen, ...(columns as Partial<TenantRow>), updated_at: at };
@@ -95,6 +100,11 @@ async function plan(
   if (next.status !== seen.status) {
     audits.push(await audit(context, next, next.status === 'suspended' ? 'tenant.suspend' : 'tenant.resume', null));
   }
+  if (billing !== null) {
+    Object.assign(next, billing);
+    const { mode, granted } = billingOf(next);
+    audits.push(await audit(context, next, 'tenant.billing_update', { mode, granted }));
+  }
   if (fields.length === 0) return ok({ seen, next, audits, event: null });
   Object.assign(next, policyColumns(written.value), { policy_version: seen.policy_version + 1 });
   audits.push(await audit(context, next, 'tenant.policy_update', { fields, policy_version: next.policy_version }));
@@ -105,6 +115,20 @@ function given(set: WantedChange['set']): Record<string, string | null> {
   return Object.fromEntries(
     Object.entries(set).filter((entry): entry is [string, string | null] => entry[1] !== undefined),
   );
+}
+
+/** The columns that a change of billing sets, or null when they are so already. */
+function planBilling(
+  seen: TenantRow,
+  { mode, granted = {} }: NonNullable<WantedChange['billing']>,
+): Pick<TenantRow, 'billing_mode' | 'granted_json'> | null {
+  const before = billingOf(seen);
+  const billing = {
+    billing_mode: mode ?? before.mode,
+    granted_json: grantedColumn({ ...before.granted, ...granted }),
+  };
+  const same = billing.billing_mode === seen.billing_mode && billing.granted_json === seen.granted_json;
+  return same ? null : billing;
 }
 
 async function planPolicy(context: RequestContext, seen: TenantRow, patch: PolicyPatch): Promise<Result<PolicyWrite>> {

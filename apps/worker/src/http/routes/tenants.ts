@@ -10,6 +10,7 @@ import { rfc3339 } from '@pmail/core/time.ts';
 import { readAuditDetails } from '@pmail/engine/directory/audit.ts';
 import { policyColumns } from '@pmail/engine/directory/policy.ts';
 import {
+  billingOf,
   findTenant,
   insertTenant,
   listTenants,
@@ -29,7 +30,9 @@ import { changeId, tellAll } from '../mailbox-events.ts';
 import { object } from '../object-call.ts';
 import { type Changed, changeUntilCurrent, policyAnswer } from './tenant-change.ts';
 
-type Group = { [K in Extract<RouteId, `tenants.${string}`>]: RouteHandler<K, RequestContext> };
+type Group = {
+  [K in Exclude<Extract<RouteId, `tenants.${string}`>, `tenants.billing.${string}`>]: RouteHandler<K, RequestContext>;
+};
 
 /** The only tenant whose platform addresses may have no suffix. */
 const DEFAULT_SLUG = 'default';
@@ -100,7 +103,7 @@ async function makeQuota(context: RequestContext, row: TenantRow): Promise<strin
   const id = newQuotaId(context.env);
   const quota = quotaStub(context.env, id);
   await object(quota.init(row.id));
-  await object(quota.setBilling(tenantCall(context, row), row.billing_mode, {}));
+  await object(quota.takeBilling(tenantCall(context, row), billingOf(row)));
   return id;
 }
 

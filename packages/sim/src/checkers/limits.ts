@@ -1,0 +1,63 @@
+import { type Evidence, mailbox, type Violation } from './evidence.ts';
+
+/** I4: no counter of a day ever stood above its cap, and nothing was accepted beyond the allowance. */
+export function limitsKept(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  const wrong = (text: string): void => {
+    violations.push({ invariant: 'I4', text });
+  };
+  for (const { tenant_id: id, policy, granted } of evidence.deployment.tenants) {
+    const quota = evidence.deployment.quotas.get(id);
+    if (quota === undefined) continue;
+    const caps = { identity: policy.identity_daily_send_cap, tenant: policy.tenant_daily_send_cap };
+    const counters = quota.sql.all<{ metric: string; value: number }>(
+      "SELECT metric, value FROM counters WHERE metric = 'sends' OR metric LIKE 'sends:%'",
+    );
+    for (const { metric, value } of counters) {
+      const cap = metric === 'sends' ? caps.tenant : caps.identity;
+      if (typeof cap === 'number' && value > cap) wrong(`${metric} of ${id} is ${value}, the cap ${cap}`);
+    }
+    if (granted === undefined) continue;
+    const used = quota.sql.first<{ used: number }>("SELECT used FROM allowances WHERE feature = 'sends'")?.used ?? 0;
+    // What was uncertain gave its hold back, and counts all the same when it turns out to have been sent.
+    const late = evidence.identities
+      .filter(({ tenant_id }) => tenant_id === id)
+      .map((identity) => wereUncertain(evidence, identity))
+      .reduce((a, b) => a + b, 0);
+    if (used > granted + late) wrong(`${id} used ${used} of ${granted}, and ${late} were uncertain`);
+  }
+  return violations;
+}
+
+function wereUncertain(evidence: Evidence, identity: Evidence['identities'][number]): number {
+  const row = mailbox(evidence, identity).sql.first<{ n: number }>(
+    "SELECT COUNT(*) AS n FROM sim_trace WHERE address IS NOT NULL AND new = 'uncertain'",
+  );
+  return row?.n ?? 0;
+}
+
+/** S14: a thread goes from one message to the next only when the first let go of it, or its lease has run out. */
+export function threadsInTurn(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  for (const identity of evidence.identities) {
+    const taken = mailbox(evidence, identity).sql.all<{
+      seq: number;
+      old: string | null;
+      new: string | null;
+      old_until: number | null;
+      at: number;
+    }>('SELECT seq, old, new, old_until, at FROM sim_lock ORDER BY n');
+    for (const { seq, old, new: next, old_until: until, at } of taken) {
+      if (old === null || next === null || (until ?? 0) < at) continue;
+      violations.push({ invariant: 'S14', text: `thread ${seq} went from ${old} to ${next} before its time` });
+    }
+    const held = mailbox(evidence, identity).sql.all<{ seq: number; lock_owner: string; status: string | null }>(
+      `SELECT t.seq, t.lock_owner, m.status FROM threads t LEFT JOIN messages m ON m.id = t.lock_owner
+       WHERE t.lock_owner IS NOT NULL`,
+    );
+    for (const { seq, lock_owner: owner, status } of held) {
+      violations.push({ invariant: 'S14', text: `thread ${seq} at rest is held by ${owner}, which is ${status}` });
+    }
+  }
+  return violations;
+}
