@@ -112,12 +112,16 @@ export class Deployment {
     this.provider = new ProviderDouble(universe, options.plan, (event) => this.delivery.put(event));
   }
 
-  /** The directory as a process reaches it. */
-  dbFor(process: Process): Db {
+  /**
+   * The directory as a process reaches it.
+   *
+   * @param looks whether it reads there who sends; a transport that looks up where mail goes does not
+   */
+  dbFor(process: Process, looks = true): Db {
     return {
       batch: (statements) =>
         this.universe.call(process, 'db', `directory for ${process.name}`, () => {
-          process.readAt = this.universe.scheduler.now;
+          if (looks) process.readAt = this.universe.scheduler.now;
           return this.db.batch(statements);
         }),
     };

@@ -111,7 +111,7 @@ export function consumerWorld(deployment: Deployment, process: Process, owner: O
 
 function transportsFor(deployment: Deployment, process: Process, owner: Owner): InboundWorld['transports'] {
   const { universe, provider } = deployment;
-  const db = deployment.dbFor(process);
+  const db = deployment.dbFor(process, false);
   const inbound = deployment.inbound.producer(process);
   const blobs = deployment.store.for(process);
   const test = {
