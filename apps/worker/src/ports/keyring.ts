@@ -158,6 +158,7 @@ export async function rotateSigningKey(
       seen,
       next,
       previous_until: previousUntil,
+      end_older: revoke,
       reusable_before: reusableBefore,
       audit: audit(kid, seen?.kid ?? null),
     });
