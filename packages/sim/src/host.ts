@@ -77,7 +77,7 @@ export class Host<E extends Hosted> {
       const work = async (): Promise<void> => {
         try {
           const value = await run(instance.engine);
-          if (instance.process.alive) resolve(structuredClone(value));
+          if (instance.process.alive && !instance.process.replaced) resolve(structuredClone(value));
         } catch (error) {
           if (error instanceof Crash) died();
           else reject(error instanceof Error ? error : new Error(String(error)));
@@ -96,15 +96,23 @@ export class Host<E extends Hosted> {
     this.#instance = undefined;
   }
 
-  /** The platform moves the object: whatever waits in it is cut off. */
-  evict(): void {
-    this.#universe.log(`evicted: ${this.name}`);
+  /**
+   * The platform moves the object: whatever waits in it is cut off.
+   *
+   * @param lingers whether the old instance goes on somewhere with what it was doing, without its storage
+   */
+  evict(lingers: boolean): void {
+    this.#universe.log(`evicted${lingers ? ' and lingering' : ''}: ${this.name}`);
     if ((this.#instance?.calls ?? 0) > 0) this.#universe.meet('P1');
-    this.kill();
+    if (lingers) this.#instance?.process.replace();
+    else this.#instance?.process.kill();
+    this.#instance = undefined;
   }
 
   #live(): Instance<E> {
-    if (this.#instance?.process.alive === true && this.#universe.chance('evict')) this.evict();
+    if (this.#instance?.process.alive === true && this.#universe.chance('evict')) {
+      this.evict(this.#universe.random() < 0.5);
+    }
     if (this.#instance?.process.alive !== true) {
       const process = new Process(`${this.name}#${++this.#generation}`);
       const engine = this.#create(process, this.#guarded(process), this.#alarmClock(process));
@@ -113,15 +121,13 @@ export class Host<E extends Hosted> {
     return this.#instance;
   }
 
-  /** Storage for one instance: a dead one can neither read nor write, and the platform's limits hold. */
+  /** Storage for one instance: one that is gone can neither read nor write, and the platform's limits hold. */
   #guarded(process: Process): Sql {
     const universe = this.#universe;
     let inside = false;
     const check = (query: string, bindings: SqlValue[]): void => {
-      if (!process.alive) {
-        universe.meet('P4');
-        throw new Crash('storage of a dead instance');
-      }
+      if (process.replaced) universe.meet('P4');
+      if (!process.alive || process.replaced) throw new Crash('storage that is no longer its own');
       checkPlatformLimits(bindings);
       if (inside && universe.statementThrows(query)) {
         universe.log(`storage throws: ${this.name}`);
@@ -161,7 +167,7 @@ export class Host<E extends Hosted> {
   #alarmClock(process: Process): AlarmClock {
     return {
       set: (at) => {
-        if (!process.alive) throw new Crash('alarm of a dead instance');
+        if (!process.alive || process.replaced) throw new Crash('an alarm that is no longer its own');
         this.#setAlarm(at);
       },
     };

@@ -34,6 +34,9 @@ const INTERFERENCES: Record<string, Act> = {
     await standing.unpause(identity.identity_id);
   },
   'tenant suspended': ({ deployment: { standing } }, { identity }) => standing.suspend(identity.tenant_id),
+  'its mailbox moves, and the old one lingers': async ({ deployment }, { identity }) => {
+    deployment.mailbox(identity.identity_id).evict(true);
+  },
   'domain failing': (stage, intent) => stage.deployment.standing.setDomain(domainOf(intent), 'failing'),
   'domain unproven for a while': async (stage, intent) => {
     const { standing } = stage.deployment;
