@@ -92,6 +92,8 @@ export const LIMITS = {
   /** Sent copies looked at, and lost sends put back, in one step of a rebuild. */
   rebuild_listed_count: 500,
   rebuild_restored_count: 20,
+  /** How long one request goes on with a rebuild. */
+  rebuild_request_ms: 15_000,
 
   // Quota
   outcomes_kept_max: 1_000,

@@ -30,17 +30,23 @@ interface State {
 }
 
 /**
- * One step, bounded; the alarm goes on with the next. A step that fails leaves what it had done. Steps asked for at once
- * are one.
+ * Goes on with the rebuild, or begins one, until it is complete or the time of a request is over; the alarm does the
+ * rest. A step that fails leaves what it had done. Who asks at once shares the steps.
  *
- * @param restored takes the mailbox for one that was put back, even where its events cannot tell
+ * @param restored takes the mailbox for one that was put back, even where its events cannot tell. While it is already
+ *   taken for one, this changes nothing.
  */
 export async function rebuildLedger(world: MailboxWorld, restored: boolean): Promise<RebuildProgress> {
-  if (restored || readMeta(world.sql, 'rebuild') === undefined) await begin(world, restored);
-  world.rebuild.step ??= step(world).finally(() => {
-    world.rebuild.step = null;
-  });
-  return world.rebuild.step;
+  const ends = world.now() + LIMITS.rebuild_request_ms;
+  const known = restored && isRestored(world.sql);
+  if ((restored && !known) || readMeta(world.sql, 'rebuild') === undefined) await begin(world, restored && !known);
+  for (;;) {
+    world.rebuild.step ??= step(world).finally(() => {
+      world.rebuild.step = null;
+    });
+    const progress = await world.rebuild.step;
+    if (progress.complete || world.now() >= ends) return progress;
+  }
 }
 
 async function begin(world: MailboxWorld, restored: boolean): Promise<void> {
