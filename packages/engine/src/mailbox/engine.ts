@@ -15,6 +15,7 @@ import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-tra
 import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
 import { expireClaims } from './claim-expiry.ts';
 import { isWaiting } from './claims.ts';
+import { isFarAhead, pullBack } from './clock-back.ts';
 import { dispatchQueued } from './dispatch.ts';
 import { type DryRunAnswer, dryRun } from './dry-run.ts';
 import { applyDsn, type DsnAnswer } from './event-dsn.ts';
@@ -35,6 +36,7 @@ import type { Include } from './rows.ts';
 import { MAILBOX_MIGRATIONS } from './schema.ts';
 import { submit } from './submit.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
+import { noteCleanUp } from './trusted-time.ts';
 import { type MessagePatch, updateMessage } from './update.ts';
 import { clearWhenIdle, hasWork, withEntry } from './work.ts';
 import type { MailboxPorts, MailboxWorld } from './world.ts';
@@ -82,6 +84,7 @@ export class MailboxEngine {
         writeMeta(world.sql, 'tenant_id', owner.tenant_id);
         writeMeta(world.sql, 'identity_id', owner.identity_id);
         writeMeta(world.sql, 'created_at', String(world.now()));
+        noteCleanUp(world.sql, world.now());
         setDeadline(world, 'maintenance', world.now() + world.waits.maintenance_every_ms);
       }
       Object.assign(world.owner, owner);
@@ -238,6 +241,7 @@ export class MailboxEngine {
       case 'followup':
         return sendFollowups(world);
       case 'maintenance':
+        pullBack(world);
         return maintain(world);
       case 'rebuild':
         await this.rebuildLedger(false);
@@ -254,7 +258,8 @@ export class MailboxEngine {
   }
 
   #enter(): MailboxWorld {
-    rearm(this.#world);
+    const earliest = rearm(this.#world);
+    if (earliest !== null && isFarAhead(earliest, this.#world.now())) pullBack(this.#world);
     return this.#world;
   }
 }

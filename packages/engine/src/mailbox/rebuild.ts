@@ -11,6 +11,7 @@ import type { RebuildProgress } from './rebuild-types.ts';
 import { enterRestored, isRestored, noticeRestore } from './restore.ts';
 import { restoreLost } from './restore-message.ts';
 import { parseJson } from './rows.ts';
+import { expiryTime } from './trusted-time.ts';
 import type { MailboxWorld } from './world.ts';
 
 /**
@@ -120,7 +121,8 @@ function noteCopy(world: MailboxWorld, evidence: SentEvidence): boolean {
   const { sql } = world;
   const { message_id: id, key_hash: key } = evidence;
   const at = idTime(id);
-  if (at + LIMITS.idempotency_retention_ms <= world.now() || knowsKey(sql, key, world.now())) return false;
+  if (at + LIMITS.idempotency_retention_ms <= expiryTime(sql, world.now()) || knowsKey(sql, key, world.now()))
+    return false;
   const row = findMessage(sql, id);
   if (row === undefined) {
     // Where nothing was put back, a copy without a message is of a request that was refused or is still under way.

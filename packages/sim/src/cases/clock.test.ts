@@ -39,6 +39,34 @@ describe('K1 the clocks are put on by a year', () => {
   });
 });
 
+describe('K1 the clocks are put on by a year and back again', () => {
+  test.each([
+    ['a minute', MINUTE],
+    ['a day', DAY],
+  ])('K1 for %s: a key of before names its message all the time, and everything comes to rest', async (_long, ms) => {
+    const scene = await play(
+      { faults: [{ call: /^send to pm-outbound/, harm: 'lost', nth: 2 }], meets: ['E2'], storm: 3 * DAY },
+      async (own) => {
+        const before = await own.send('before');
+        await own.wait(MINUTE);
+        own.stage.universe.turnClocks(365 * DAY);
+        await own.pursue(before);
+        const during = await own.send('during');
+        await own.wait(ms);
+        own.stage.universe.turnClocks(-365 * DAY);
+        await own.wait(MINUTE);
+        await own.pursue(before);
+        await own.pursue(during);
+        await own.wait(2 * DAY);
+        await own.pursue(before);
+        own.stage.since = Number.POSITIVE_INFINITY;
+      },
+    );
+    expect(scene.intents.map((intent) => scene.calls(intent).length)).toEqual([1, 1]);
+    expect(scene.intents.map((intent) => scene.row(intent).status)).toEqual(['delivered', 'delivered']);
+  });
+});
+
 describe('K2 the clocks are put back', () => {
   test.each([
     ['a minute', MINUTE],

@@ -11,7 +11,8 @@ export interface Evidence {
   intents: Intent[];
   /** Messages that a person has settled, and how. */
   resolved: Map<MessageId, 'sent' | 'not_sent'>;
-  /** Unix ms from which on what happened is to be found in the counters; those of before may be gone. */
+  /** Unix ms from which on what happened is to be found in the counters; those of before may be gone.
+   * Infinity: clocks were turned back over a day, so the days that are counted are not those of the rows. */
   since: number;
 }
 
