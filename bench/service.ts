@@ -36,7 +36,7 @@ export async function startService(
   };
   await platform.call('tenants.policy.update', {
     params: { tenant_id: tenant.id },
-    body: { policy: { identity_daily_send_cap: 10_000_000, tenant_daily_send_cap: 10_000_000 } },
+    body: { policy: { identity_daily_send_cap: 10_000_000, tenant_daily_send_cap: 10_000_000, max_recipients: 49 } },
   });
   const list: BenchService['identities'] = [];
   for (let i = 0; i < identities; i++) {
@@ -48,7 +48,12 @@ export async function startService(
     list.push({ id, address });
   }
   const made = await platform.call('keys.create', {
-    body: { name: 'bench', level: 'tenant', tenant_id: tenant.id, permissions: ['messages:send', 'messages:read'] },
+    body: {
+      name: 'bench',
+      level: 'tenant',
+      tenant_id: tenant.id,
+      permissions: ['messages:send', 'messages:read', 'webhooks:read'],
+    },
   });
   const { secret } = made.body as { secret: string };
   return { runtime, direct: runtime.direct, key: secret, identities: list, stop: () => runtime.stop() };

@@ -9,7 +9,9 @@ const PORT = 8787;
 
 async function main(): Promise<void> {
   const port = Number(process.env['PORT'] ?? PORT);
-  const runtime = await Runtime.start({ state: join(ROOT, '.state', 'local'), port });
+  // What runs here may tell a program that runs here.
+  const vars = { PM_WEBHOOK_LOOPBACK: 'on' };
+  const runtime = await Runtime.start({ state: join(ROOT, '.state', 'local'), port, vars });
   const { key, sender, desk } = await prepare(runtime);
   console.log(`
 Pylota Mail runs on ${runtime.url} with its state in .state/local. Stop it with Ctrl-C.

@@ -4,13 +4,15 @@ import { MAILBOX_MIGRATIONS } from '@pmail/engine/mailbox/schema.ts';
 /**
  * What an accepted send costs without the service: the same rows written by a Durable Object that does nothing else
  * (`/writes`), and behind it the same object put beside the same directory read (`/floor`). The single parts are there
- * too, to see where the time goes.
+ * too, to see where the time goes. And what a provider's report costs: the rows that it changes (`/updates`), and
+ * those behind a directory read and before a count in a second object (`/reports`). `/flood` puts reports into the queue of the service, as a provider does.
  */
 
 interface Env {
   DB: D1Database;
   BLOBS: R2Bucket;
   BARE: DurableObjectNamespace<Bare>;
+  Q_DELIVERY: Queue;
 }
 
 export class Bare extends DurableObject<Env> {
@@ -111,6 +113,67 @@ export class Bare extends DurableObject<Env> {
     });
     return 1;
   }
+
+  /** Recipients to report about, one message for each. */
+  prepare(count: number): void {
+    const { sql } = this.ctx.storage;
+    const [found] = sql.exec("SELECT 1 FROM meta WHERE k = 'prepared'").toArray();
+    if (found !== undefined) return;
+    this.ctx.storage.transactionSync(() => {
+      sql.exec("INSERT INTO threads (seq, id, subject, first_at, last_at) VALUES (1, 'thr', 'Flood', 0, 0)");
+      for (let n = 1; n <= count; n++) {
+        sql.exec(
+          `INSERT INTO messages (rowid, id, thread_seq, direction, status, provider_message_id, received_at, kind)
+           VALUES (?, ?, 1, 'outbound', 'submitted', ?, 0, 'transactional')`,
+          n,
+          `msg_${n}`,
+          `prov-${n}`,
+        );
+        sql.exec(
+          "INSERT INTO deliveries (message_rowid, address, field, status, updated_at) VALUES (?, 'jo@example.net', 'to', 'submitted', 0)",
+          n,
+        );
+      }
+      sql.exec("INSERT INTO meta (k, v) VALUES ('prepared', '1'), ('event_seq', '0')");
+    });
+  }
+
+  /** The rows of one report, in one transaction: the delivery, the message, the event that tells of it. */
+  update(n: number): number {
+    const { sql } = this.ctx.storage;
+    const now = Date.now();
+    this.ctx.storage.transactionSync(() => {
+      sql.exec(
+        `UPDATE deliveries SET status = 'delivered', smtp_code = '250', enhanced_code = '2.0.0', smtp_response = 'OK',
+           provider_event_ids_json = ?, updated_at = ? WHERE message_rowid = ? AND address = 'jo@example.net'`,
+        `["${n}"]`,
+        now,
+        n,
+      );
+      sql.exec("UPDATE messages SET status = 'delivered' WHERE rowid = ?", n);
+      sql.exec("UPDATE meta SET v = v + 1 WHERE k = 'event_seq'");
+      sql.exec(
+        "INSERT INTO outbox (event_id, type, payload_json, occurred_at) VALUES (?, 'message.delivered', ?, ?)",
+        `evt_${now}-${n}-${++this.#n}`,
+        RESPONSE.slice(0, 400),
+        now,
+      );
+    });
+    return 1;
+  }
+
+  /** One more outcome in a window of a thousand, as a quota counts it. */
+  count(n: number): number {
+    const { sql } = this.ctx.storage;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS outcomes (seq INTEGER PRIMARY KEY, outcome TEXT NOT NULL, at INTEGER NOT NULL)',
+    );
+    this.ctx.storage.transactionSync(() => {
+      sql.exec('INSERT INTO outcomes (outcome, at) VALUES (?, ?)', 'delivered', n);
+      sql.exec('DELETE FROM outcomes WHERE seq <= (SELECT MAX(seq) FROM outcomes) - 1000');
+    });
+    return 1;
+  }
 }
 
 const TEXT = 'Hello Jo, your table for two on Friday at seven is booked. See you then. '.repeat(8);
@@ -140,6 +203,16 @@ async function read(env: Env): Promise<void> {
   ]);
 }
 
+/** The read of a report: whose mailbox a sender's address leads to. */
+async function route(env: Env): Promise<void> {
+  await env.DB.prepare(
+    `SELECT a.identity_id, a.tenant_id, i.mailbox_do_id FROM addresses a JOIN identities i ON i.id = a.identity_id
+     WHERE a.address = ?`,
+  )
+    .bind('x')
+    .all();
+}
+
 let puts = 0;
 
 async function put(env: Env): Promise<void> {
@@ -150,6 +223,11 @@ export default {
   fetch: async (request, env) => {
     const url = new URL(request.url);
     const object = env.BARE.getByName(url.searchParams.get('object') ?? 'one');
+    if (url.pathname === '/flood') {
+      const bodies = await request.json<unknown[]>();
+      await env.Q_DELIVERY.sendBatch(bodies.map((body) => ({ body, contentType: 'json' })));
+      return new Response('ok', { status: 202 });
+    }
     if (request.body !== null) await request.text();
     switch (url.pathname) {
       case '/writes':
@@ -164,6 +242,22 @@ export default {
         break;
       case '/put':
         await put(env);
+        break;
+      case '/prepare':
+        await object.prepare(Number(url.searchParams.get('count')));
+        break;
+      case '/updates':
+        // One after the other, as the messages of a batch are.
+        for (let n = Number(url.searchParams.get('from')); n < Number(url.searchParams.get('to')); n++) {
+          await object.update(n);
+        }
+        break;
+      case '/reports':
+        for (let n = Number(url.searchParams.get('from')); n < Number(url.searchParams.get('to')); n++) {
+          await route(env);
+          await object.update(n);
+          await env.BARE.getByName('count').count(n);
+        }
         break;
       case '/call':
         await object.nothing();

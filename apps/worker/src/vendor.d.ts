@@ -19,6 +19,8 @@ declare module 'dns-packet' {
     questions?: Question[];
     answers?: Answer[];
     rcode?: string;
+    /** Set when the answer was cut to fit. */
+    flag_tc?: boolean;
   }
 
   export const RECURSION_DESIRED: number;

@@ -192,8 +192,9 @@ describe('a recipient that Cloudflare suppresses', () => {
     const { calls, env: to } = binding(suppressed());
     const asked: { url: string; authorization: string | null }[] = [];
     vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
-      asked.push({ url: String(input), authorization: new Headers(init?.headers).get('authorization') });
-      const email = new URL(String(input)).searchParams.get('email');
+      const { url } = new Request(input, init);
+      asked.push({ url, authorization: new Headers(init?.headers).get('authorization') });
+      const email = new URL(url).searchParams.get('email');
       const entry = { id: 'x', email, reason: 'complaint', created_at: '2026-11-29T08:00:00Z', expires_at: null };
       return Response.json({ success: true, errors: [], result: email === 'kim@example.org' ? [entry] : [] });
     });

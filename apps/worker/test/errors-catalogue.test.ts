@@ -11,7 +11,9 @@ import { missingThings } from './catalogue/missing.ts';
 import { policies } from './catalogue/policy.ts';
 import { contentions } from './catalogue/quota.ts';
 import { requests } from './catalogue/request.ts';
+import { subscriptions } from './catalogue/subscriptions.ts';
 import { makeWorld, type World } from './catalogue/world.ts';
+import { Net } from './net.ts';
 import { keepStorage } from './storage.ts';
 
 /**
@@ -29,6 +31,7 @@ const TABLE = [
   ...policies,
   ...answers,
   ...contentions,
+  ...subscriptions,
   ...faults,
   ...limited,
 ];
@@ -38,6 +41,7 @@ let world: World;
 beforeAll(async () => {
   // The faults below are logged, as they should be.
   vi.spyOn(console, 'error').mockReturnValue();
+  new Net().install();
   world = await makeWorld();
 });
 

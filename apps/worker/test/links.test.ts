@@ -8,7 +8,7 @@ import { parseMail } from '@pmail/mime/parse.ts';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { config } from '../src/env.ts';
 import { TenantQuota } from '../src/index.ts';
-import { type SigningKey, signingKeys } from '../src/ports/keyring.ts';
+import { rotateSigningKey, type SigningKey, signingKeys } from '../src/ports/keyring.ts';
 import { newId } from '../src/ports/random.ts';
 import { accepted, inMailbox, type Lab, letter, makeLab, person, type Sent } from './mail.ts';
 import { keepStorage } from './storage.ts';
@@ -122,7 +122,7 @@ describe('a message with files over the limit', () => {
   });
 
   test('shows a harmful type as bytes', async () => {
-    const { token } = await linked([file('page.html', bytes(4_000_000, 6), 'text/html')]);
+    const { token } = await linked(lab.ann, [file('page.html', bytes(4_000_000, 6), 'text/html')]);
     const response = await open(token);
     expect(response.headers.get('content-type')).toBe('application/octet-stream');
     expect(response.headers.get('content-disposition')).toContain('attachment; ');
@@ -131,9 +131,9 @@ describe('a message with files over the limit', () => {
 });
 
 /** Sends files of which the first becomes a link. */
-async function linked(files = [file('large.bin', bytes(4_000_000, 7))]): Promise<{ sent: Sent; token: string }> {
-  const sent = await accepted(lab.key, lab.ann, letter({ attachments: files }));
-  const [token = ''] = tokensIn((await composed(sent.id)).text);
+async function linked(from: string = lab.ann, files = [file('large.bin', bytes(4_000_000, 7))]) {
+  const sent = await accepted(lab.key, from, letter({ attachments: files }));
+  const [token = ''] = tokensIn((await composed(sent.id, from)).text);
   return { sent, token };
 }
 
@@ -279,6 +279,11 @@ describe('whatever is wrong with a link, the answer is the same', () => {
       expect(await seen(await open(token)), status).toEqual(expected);
     }
     await sql("UPDATE identities SET status = 'active' WHERE id = ?", lab.ann);
+    for (const status of ['erasing', 'erased']) {
+      await sql('UPDATE tenants SET status = ? WHERE id = ?', status, lab.tenant);
+      expect(await seen(await open(token)), status).toEqual(expected);
+    }
+    await sql("UPDATE tenants SET status = 'active' WHERE id = ?", lab.tenant);
     expect(await statusOf(token)).toBe(200);
     await env.BLOBS.delete(`t/${lab.tenant}/i/${lab.ann}/out/${sent.id}/a/${attachment}`);
     expect(await seen(await open(token))).toEqual(expected);
@@ -330,11 +335,13 @@ describe('when the key is replaced', () => {
   });
 
   test('and revoked, they end at once, also where the key is still remembered', async () => {
+    const older = await linked();
+    await rotate();
     const { token } = await linked();
-    expect(await statusOf(token)).toBe(200);
+    expect([await statusOf(older.token), await statusOf(token)]).toEqual([200, 200]);
     const { previous } = await rotate({ revoke_previous: 'true' });
     expect(previous?.revoked).toBe(true);
-    expect(await statusOf(token)).toBe(404);
+    expect([await statusOf(older.token), await statusOf(token)]).toEqual([404, 404]);
 
     const next = await linked();
     expect(await statusOf(next.token)).toBe(200);
@@ -345,6 +352,26 @@ describe('when the key is replaced', () => {
     await sql("UPDATE signing_keys SET verify_until = NULL WHERE purpose = 'link' AND kid = ?", kid);
     expect(await statusOf(next.token)).toBe(200);
   });
+});
+
+test('links are signed with the key that is in use, also where an isolate remembers one just revoked', async () => {
+  const own = await person(root, lab.tenant, 'late');
+  const before = await linked(own);
+  const elsewhere = { db, master_key: config(env).master_key, now: () => Date.now(), cacheKey: {} };
+  const rotation = await rotateSigningKey(elsewhere, 'link', true, () => ({
+    id: newId('aud', Date.now()),
+    tenant_id: null,
+    actor_key_id: null,
+    action: 'signing_key.rotate',
+    target_type: null,
+    target_id: null,
+    details: null,
+    request_id: null,
+    at: Date.now(),
+  }));
+  expect(rotation.kind).toBe('rotated');
+  expect(await statusOf(before.token)).toBe(404);
+  expect(await statusOf((await linked(own)).token)).toBe(200);
 });
 
 test('a policy that refuses large files makes no links', async () => {

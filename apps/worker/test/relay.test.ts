@@ -98,7 +98,7 @@ describe('a message of the domain', () => {
     const { sessions } = await relay.heard();
     expect(sessions).toMatchObject([{ mismatch: null, taken: [[JO]] }]);
     expect(sessions[0]?.lines[0]).toBe('EHLO api.example');
-    const object = await env.BLOBS.get(sentKey({ tenant_id: acme, identity_id: desk as never }, sent.id as MessageId));
+    const object = await env.BLOBS.get(sentKey({ tenant_id: acme, identity_id: desk as never }, sent.id));
     expect(meant(sessions[0]?.bodies[0] ?? '')).toEqual(new Uint8Array((await object?.arrayBuffer()) ?? []));
     await atRest(desk);
   });

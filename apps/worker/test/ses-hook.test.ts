@@ -85,7 +85,7 @@ describe('a confirmation', () => {
   test('of which two come at once is followed once', async () => {
     const message = await sns.confirmation();
     const answers = await Promise.all([deliverMessage(message), deliverMessage(message), deliverMessage(message)]);
-    const codes = answers.map(({ status }) => status).toSorted();
+    const codes = answers.map(({ status }) => status).toSorted((a, b) => a - b);
     expect(codes[0]).toBe(200);
     expect(codes.slice(1).every((status) => status === 403 || status === 500)).toBe(true);
     expect(sns.fetched.filter(isSubscribe)).toHaveLength(1);
@@ -119,7 +119,7 @@ describe('refused, counted and without any effect is', () => {
   test.each(['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'])('a changed %s', async (field) => {
     const good = await sns.notification({ Subject: 'x' });
     const value = field === 'Timestamp' ? new Date(Date.now() - 1_000).toISOString() : 'another';
-    const bad = { ...good, [field]: value } as SnsMessage;
+    const bad: SnsMessage = { ...good, [field]: value };
     await refused(deliver(bodyOf(bad), field === 'Type' ? null : 'Notification', loud));
     expect(logged.join('\n')).toContain('ses_sns_rejected_total');
   });
@@ -133,7 +133,7 @@ describe('refused, counted and without any effect is', () => {
         SubscribeURL: 'https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=another',
         Type: 'UnsubscribeConfirmation',
       };
-      const bad = { ...good, [field]: value[field] ?? 'another' } as SnsMessage;
+      const bad: SnsMessage = { ...good, [field]: value[field] ?? 'another' };
       await refused(deliverMessage(bad));
     },
   );

@@ -1,19 +1,13 @@
 import { createMessageBatch } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import type { IdentityId, MessageId, TenantId } from '@pmail/core/ids.ts';
-import { bodyOf } from '@pmail/core/sns/message.fixture.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { config, type Env } from '../src/env.ts';
-import type { RequestContext } from '../src/http/context.ts';
-import { receiveSes } from '../src/http/hooks/ses.ts';
-import type { SesReader } from '../src/http/hooks/ses-reader.ts';
-import { sesPorts } from '../src/http/routes/hooks.ts';
+import type { Env } from '../src/env.ts';
 import worker from '../src/index.ts';
-import { createLog } from '../src/log.ts';
 import { newId } from '../src/ports/random.ts';
 import { letter, mailboxRemote, OWNER, until, waiting } from './mail.ts';
-import { SnsDouble, sesEnv } from './sns/world.ts';
-import { addDomain, db, deploy, identity, makeKey, sql, tenant } from './support.ts';
+import { deliverMessage, SnsDouble, sesEnv } from './sns/world.ts';
+import { addDomain, deploy, identity, makeKey, sql, tenant } from './support.ts';
 
 /** Mail of a domain that sends by SES, from the request to what became of it. */
 
@@ -57,49 +51,26 @@ async function message() {
   return stub.getMessage(call, id, { text: false, html: false }, true);
 }
 
-const context = {
-  env: account,
-  config: config(account),
-  db,
-  requestId: newId('req', Date.now()),
-  log: createLog('error'),
-} as unknown as RequestContext;
+/** An event about the message as SES writes it, with the tag that the send carried. */
+function event(type: string, more: object = {}): object {
+  return {
+    eventType: type,
+    mail: {
+      timestamp: new Date().toISOString(),
+      messageId: ID,
+      source: 'desk@acme.example.com',
+      destination: ['jo@example.net'],
+      tags: { 'pmail-message': [id] },
+    },
+    ...more,
+  };
+}
 
-/** A reader of one kind of event, for what the hook does with what it reads. */
-const read: SesReader = (event, snsMessageId) => {
-  const { kind, recipient } = event as { kind: 'delivered' | 'taken'; recipient: string };
-  const sender = 'desk@acme.example.com';
-  if (kind === 'taken') {
-    const learned = {
-      sender,
-      provider_message_id: ID,
-      rfc_message_id: `${ID}@eu-west-1.amazonses.com`,
-      our_message_id: id,
-    };
-    return { events: [], learned, fault: null };
-  }
-  const delivered = {
-    source: 'ses',
-    event_id: `ses:${snsMessageId}:${recipient}`,
-    provider_message_id: ID,
-    sender,
-    recipient,
-    subject: null,
-    kind,
-    hard: false,
-    smtp_code: '250',
-    enhanced_code: null,
-    smtp_response: null,
-    outcome: 'delivered',
-    suppress: null,
-    occurred_at: Date.now(),
-  } as const;
-  return { events: [delivered], learned: null, fault: null };
-};
+const delivery = () =>
+  event('Delivery', { delivery: { recipients: ['jo@example.net'], smtpResponse: '250 2.0.0 ok' } });
 
-async function notify(event: object): Promise<string> {
-  const signed = await sns.notification({ Message: JSON.stringify(event) });
-  return receiveSes({ ...sesPorts({ ...context, now: Date.now() }), read }, 'Notification', bodyOf(signed));
+async function notify(body: object): Promise<number> {
+  return (await deliverMessage(await sns.notification({ Message: JSON.stringify(body) }))).status;
 }
 
 describe('a message', () => {
@@ -119,7 +90,7 @@ describe('a message', () => {
     sns.answers.set(SEND, () => Response.json({ MessageId: ID }));
     await consume();
     const queued = vi.spyOn(env.Q_OUTBOUND, 'send');
-    expect(await notify({ kind: 'delivered', recipient: 'jo@example.net' })).toBe('taken');
+    expect(await notify(delivery())).toBe(200);
     expect(queued).toHaveBeenCalledTimes(1);
     expect(queued.mock.calls[0]?.[0]).toMatchObject({ kind: 'transport_event', tenant_id: owner, identity_id: from });
     await until(async () => expect((await message())?.status).toBe('delivered'));
@@ -129,9 +100,9 @@ describe('a message', () => {
     sns.answers.set(SEND, () => Promise.reject(new TypeError('Network connection lost.')));
     await consume();
     expect(await message()).toMatchObject({ status: 'uncertain', provider_message_id: null });
-    expect(await notify({ kind: 'taken' })).toBe('taken');
-    expect(await message()).toMatchObject({ status: 'uncertain', provider_message_id: ID });
-    await notify({ kind: 'delivered', recipient: 'jo@example.net' });
+    expect(await notify(event('Send', { send: {} }))).toBe(200);
+    await until(async () => expect(await message()).toMatchObject({ status: 'uncertain', provider_message_id: ID }));
+    expect(await notify(delivery())).toBe(200);
     await until(async () => expect((await message())?.status).toBe('delivered'));
   });
 
@@ -147,14 +118,14 @@ describe('a message', () => {
 describe('a queue that does not take an event', () => {
   test('makes the hook fail, so that SNS sends it again', async () => {
     vi.spyOn(env.Q_OUTBOUND, 'send').mockRejectedValueOnce(new Error('the queue is away'));
-    await expect(notify({ kind: 'delivered', recipient: 'jo@example.net' })).rejects.toThrow();
+    expect(await notify(delivery())).toBe(500);
   });
 });
 
 test('an event of mail that is not ours is acknowledged', async () => {
   await sql("UPDATE addresses SET address = 'other@acme.example.com' WHERE address = 'desk@acme.example.com'");
   const queued = vi.spyOn(env.Q_OUTBOUND, 'send');
-  expect(await notify({ kind: 'delivered', recipient: 'jo@example.net' })).toBe('taken');
-  expect(await notify({ kind: 'taken' })).toBe('taken');
+  expect(await notify(delivery())).toBe(200);
+  expect(await notify(event('Send', { send: {} }))).toBe(200);
   expect(queued).not.toHaveBeenCalled();
 });

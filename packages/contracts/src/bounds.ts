@@ -12,6 +12,7 @@ export const BOUNDS = {
   cloudflare_zones_count_max: 50,
   webhook_text_bytes_max: 65_536,
   webhook_description_chars_max: 200,
+  note_chars_max: 500,
   replay_event_ids_max: 100,
   events_days_max: 365,
   key_overlap_hours_default: 24,

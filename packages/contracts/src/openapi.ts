@@ -44,6 +44,8 @@ const TAGS: Record<string, string> = {
   Threads: 'Conversations.',
   Events: 'What happened, in order.',
   Webhooks: 'Being told of events as they happen.',
+  Suppressions: 'Addresses that a tenant does not write to any more.',
+  Lists: 'Whose mail a tenant takes, and whom it writes to.',
   Usage: 'Allowances and counters.',
   Platform: 'What the operator of the deployment does.',
 };

@@ -47,7 +47,7 @@ describe.each(ROUTE_IDS)('%s', (id) => {
   test('looks at the idempotency key only where a key changes something by POST', () => {
     expect(spec.idempotency === 'none').toBe(spec.method !== 'POST' || spec.access.kind === 'public');
     if (spec.rawBody !== undefined) expect(spec.body).toBeNull();
-    if (spec.method === 'GET' || spec.method === 'DELETE') expect(spec.body).toBeNull();
+    if (spec.method === 'GET') expect(spec.body).toBeNull();
   });
 
   test('answers with known codes, each once', () => {
@@ -100,8 +100,13 @@ describe('the table', () => {
     ]);
   });
 
-  test('lets a request without a body stand for an empty object only on rotate', () => {
-    expect(ROUTE_IDS.filter((id) => bodyIsOptional(routeSpec(id)))).toEqual(['keys.rotate', 'webhooks.rotateSecret']);
+  test('lets a request without a body stand for an empty object where nothing has to be said', () => {
+    expect(ROUTE_IDS.filter((id) => bodyIsOptional(routeSpec(id)))).toEqual([
+      'keys.rotate',
+      'webhooks.rotateSecret',
+      'suppressions.delete',
+      'lists.put',
+    ]);
   });
 });
 
@@ -117,6 +122,11 @@ test('codes that follow from the declaration', () => {
   expect(of('events.list')).toContain('cursor_expired');
   expect(of('events.get')).not.toContain('cursor_expired');
   expect(of('keys.create')).not.toContain('idempotency_key_required');
+  expect(of('lists.get')).toEqual(
+    expect.arrayContaining(['tenant_not_found', 'route_not_found', 'list_entry_not_found']),
+  );
+  // It makes the entry that it names.
+  expect(of('lists.put')).not.toContain('list_entry_not_found');
 });
 
 test('handlers are typed by the table', () => {

@@ -6,12 +6,14 @@ import { hookRoutes } from './routes/hooks.ts';
 import { identityRoutes } from './routes/identities.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
+import { listRoutes } from './routes/lists.ts';
 import { messageRoutes } from './routes/messages.ts';
 import { PATH_PARAMS } from './routes/params.ts';
 import { platformRoutes } from './routes/platform.ts';
 import { recoveryRoutes } from './routes/recovery.ts';
 import { sendRoutes } from './routes/sends.ts';
 import type { RouteSpec } from './routes/spec.ts';
+import { suppressionRoutes } from './routes/suppressions.ts';
 import { systemRoutes } from './routes/system.ts';
 import { tenantRoutes } from './routes/tenants.ts';
 import { threadRoutes } from './routes/threads.ts';
@@ -38,6 +40,8 @@ export const ROUTES = {
   ...platformRoutes,
   ...recoveryRoutes,
   ...webhookRoutes,
+  ...suppressionRoutes,
+  ...listRoutes,
   ...hookRoutes,
 } as const satisfies Record<string, RouteSpec>;
 
@@ -51,11 +55,11 @@ export function routeSpec(id: RouteId): RouteSpec {
 }
 
 /**
- * Whether a request without a body counts as one with an empty object: a POST all of whose fields may be missing. Mail
- * is never sent by a request that says nothing.
+ * Whether a request without a body counts as one with an empty object: one all of whose fields may be missing, unless it
+ * is a change, which would change nothing. Mail is never sent by a request that says nothing.
  */
 export function bodyIsOptional({ method, body, idempotency }: RouteSpec): boolean {
-  return method === 'POST' && idempotency !== 'required' && body?.safeParse({}).success === true;
+  return method !== 'PATCH' && idempotency !== 'required' && body?.safeParse({}).success === true;
 }
 
 type BodyOf<B> = B extends z.ZodType ? z.output<B> : null;
@@ -109,11 +113,18 @@ export function errorsOf(spec: RouteSpec): ErrorCode[] {
     for (const code of list) codes.add(code);
   };
   if (spec.access.kind === 'key') add(WITH_KEY);
-  for (const [name, { missing }] of Object.entries(PATH_PARAMS)) if (name in spec.params.shape) codes.add(missing);
+  for (const [name, { missing }] of Object.entries(PATH_PARAMS)) {
+    if (name in spec.params.shape && !makes(spec, name)) codes.add(missing);
+  }
   if ('cursor' in spec.query.shape) codes.add('cursor_expired');
   if (spec.body !== null) codes.add('payload_too_large');
   if (spec.idempotency === 'required') codes.add('idempotency_key_required');
   if (spec.idempotency !== 'none') add(['invalid_idempotency_key', 'idempotency_conflict', 'request_in_progress']);
   add(spec.errors);
   return [...codes];
+}
+
+/** A PUT makes what the end of its path names, so that is never missing. */
+function makes({ method, path }: RouteSpec, param: string): boolean {
+  return method === 'PUT' && path.endsWith(`/{${param}}`);
 }

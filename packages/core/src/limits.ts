@@ -92,6 +92,8 @@ export const LIMITS = {
   /** Sent copies looked at, and lost sends put back, in one step of a rebuild. */
   rebuild_listed_count: 500,
   rebuild_restored_count: 20,
+  /** How long one request goes on with a rebuild. */
+  rebuild_request_ms: 15_000,
 
   // A relay (RFC 5321 section 4.5.3)
   smtp_connect_ms_max: 10_000,
@@ -143,6 +145,9 @@ export const LIMITS = {
   /** Attempts at one endpoint at the same time. */
   webhook_parallel_count_max: 8,
   webhook_wait_spread_ratio: 0.1,
+  /** So many failures in a row, the first of them so long ago, switch an endpoint off. */
+  webhook_failures_count_max: 100,
+  webhook_failures_spread_ms: 24 * 3_600_000,
   webhook_replay_events_max: 1_000,
   webhook_replay_age_ms_max: 30 * 86_400_000,
   webhook_deliveries_kept_ms: 30 * 86_400_000,

@@ -86,11 +86,14 @@ export function arm(world: AlarmWorld): void {
 /**
  * For every entry to the object: a fresh instance arms the alarm from the rows, and one whose deadline has long passed
  * takes the alarm for lost and sets it again.
+ *
+ * @returns the earliest deadline, Unix ms
  */
-export function rearm(world: AlarmWorld): void {
+export function rearm(world: AlarmWorld): number | null {
   const earliest = earliestDeadline(world.sql);
   const lost = earliest !== null && earliest < world.now() - OVERDUE_MS;
-  if (world.alarms.armed === earliest && !lost) return;
+  if (world.alarms.armed === earliest && !lost) return earliest;
   world.alarm.set(lost ? world.now() : earliest);
   world.alarms.armed = earliest;
+  return earliest;
 }

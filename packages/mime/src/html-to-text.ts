@@ -2,9 +2,8 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./vendor.d.ts" />
 import { type BlockTextBuilder, compile, type DomNode, type Options, type TableCell, type Walk } from 'html-to-text';
+import { HTML_CHARS_MAX, shallow } from './shallow.ts';
 
-/** More HTML than this is not read: the text of a message is stored only up to a quarter of it. */
-const INPUT_CHARS_MAX = 2 * 1024 * 1024;
 /** Quotes and lists nested deeper are plain lines; every level lengthens every line inside. */
 const PREFIX_DEPTH_MAX = 16;
 
@@ -18,7 +17,7 @@ const OPTIONS: Options = {
   wordwrap: false,
   // A no-break space is a blank like any other in plain text.
   whitespaceCharacters: ' \t\r\n\f\u00a0',
-  limits: { maxDepth: 250, ellipsis: '', maxInputLength: INPUT_CHARS_MAX },
+  limits: { maxDepth: 250, ellipsis: '', maxInputLength: HTML_CHARS_MAX },
   formatters: {
     link: formatLink,
     picture: formatPicture,
@@ -55,7 +54,7 @@ const convert = compile(OPTIONS);
  * around it; `""` when the HTML shows no text.
  */
 export function htmlToText(html: string): string {
-  const text = convert(html.slice(0, INPUT_CHARS_MAX));
+  const text = convert(shallow(html));
   return text
     .replaceAll('\u00a0', ' ')
     .replace(/\r\n?/g, '\n')

@@ -2,6 +2,7 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./vendor.d.ts" />
 import sanitize, { type Options } from 'sanitize-html';
+import { shallow } from './shallow.ts';
 
 const TAGS =
   'a abbr b bdi bdo blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption ' +
@@ -58,7 +59,7 @@ const ROUNDS_MAX = 5;
  * point: a second pass gives it back as it is. Never throws.
  */
 export function sanitizeHtml(html: string): string {
-  let safe = sanitize(html, OPTIONS);
+  let safe = sanitize(shallow(html), OPTIONS);
   for (let round = 1; round < ROUNDS_MAX; round++) {
     const again = sanitize(safe, OPTIONS);
     if (again === safe) return safe;

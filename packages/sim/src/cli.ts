@@ -1,21 +1,25 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
+import { MARKS } from '@pmail/engine/marks.ts';
+import { CASE_IDS } from './case-list.ts';
+import { wayOf } from './exhaustive.ts';
 import { randomSchedule } from './random.ts';
-import { type Report, runSchedule } from './schedule.ts';
+import { type Report, runSchedule, type Schedule } from './schedule.ts';
 import { installSyncCrypto } from './sync-crypto.ts';
+import { caseText, Tally } from './tally.ts';
 import type { Share, Told } from './worker.ts';
 
 /**
- * `npm run sim -- --schedules N [--seed S] [--no-exhaustive]`: one send in every way, then N random schedules from seed
- * S on, on all cores. `--seed S` without a count replays that one schedule and prints its history.
+ * `npm run sim -- --schedules N [--seed S] [--no-exhaustive]`: small schedules in every way, then N random ones from seed
+ * S on, on all cores. `--seed S` without a count, and `--way NAME`, replay that one schedule and print its history.
  */
 
 interface Options {
   schedules: number;
   seed: number | null;
   exhaustive: boolean;
-  replay: boolean;
+  /** The one schedule to replay. */
+  replay: Schedule | null;
 }
 
 function readOptions(args: string[]): Options {
@@ -28,30 +32,16 @@ function readOptions(args: string[]): Options {
   };
   const seed = value('--seed');
   const schedules = value('--schedules');
-  const replay = seed !== null && schedules === null;
-  return { schedules: schedules ?? 2_000, seed, exhaustive: !args.includes('--no-exhaustive') && !replay, replay };
+  const replay = replayed(args, schedules === null ? seed : null);
+  return { schedules: schedules ?? 2_000, seed, exhaustive: !args.includes('--no-exhaustive'), replay };
 }
 
-class Tally {
-  readonly marks = new Map<MarkName, number>();
-  readonly pairs = new Set<string>();
-  steps = 0;
-  failed = 0;
-  singles = 0;
-
-  add(report: Report): void {
-    for (const [mark, count] of report.marks) this.marks.set(mark, (this.marks.get(mark) ?? 0) + count);
-    const faults = [...report.happened].sort();
-    faults.forEach((a, index) => {
-      for (const b of faults.slice(index + 1)) this.pairs.add(`${a} + ${b}`);
-    });
-    this.steps += report.steps;
-    if (report.violations.length > 0) this.failed++;
-  }
-
-  missed(): MarkName[] {
-    return MARKS.filter((mark) => !this.marks.has(mark));
-  }
+function replayed(args: string[], seed: number | null): Schedule | null {
+  const index = args.indexOf('--way');
+  if (index < 0) return seed === null ? null : randomSchedule(seed);
+  const schedule = wayOf(args[index + 1] ?? '');
+  if (schedule === undefined) throw new Error('--way needs the name of a way, as a failed run prints it');
+  return schedule;
 }
 
 function show({ violations, history }: Report, title: string): void {
@@ -62,14 +52,15 @@ function show({ violations, history }: Report, title: string): void {
 
 const FAILURES_SHOWN_MAX = 3;
 
-async function replay(seed: number): Promise<number> {
+async function replay(schedule: Schedule): Promise<number> {
   installSyncCrypto();
-  const report = await runSchedule(randomSchedule(seed));
-  const again = await runSchedule(randomSchedule(seed));
+  const report = await runSchedule(schedule);
+  const again = await runSchedule(schedule);
   const same = report.history.join('\n') === again.history.join('\n');
-  if (report.violations.length > 0) show(report, `seed ${seed}`);
+  if (report.violations.length > 0) show(report, 'replay');
   else console.log(report.history.join('\n'));
-  console.log(`\nreplayed twice: ${same ? 'the same history' : 'I8: DIFFERENT HISTORIES'}`);
+  console.log(`\ncases met: ${[...report.cases].map(([id, n]) => `${id} ${n}`).join(', ')}`);
+  console.log(`replayed twice: ${same ? 'the same history' : 'I8: DIFFERENT HISTORIES'}`);
   const clean = same && report.violations.length === 0;
   console.log(clean ? 'clean' : 'NOT CLEAN');
   return clean ? 0 : 1;
@@ -77,7 +68,7 @@ async function replay(seed: number): Promise<number> {
 
 async function main(): Promise<number> {
   const options = readOptions(process.argv.slice(2));
-  if (options.replay) return replay(options.seed ?? 1);
+  if (options.replay !== null) return replay(options.replay);
   const started = performance.now();
   const tally = new Tally();
   const parts = Math.max(1, availableParallelism());
@@ -99,16 +90,15 @@ async function main(): Promise<number> {
 function follow(worker: Worker, tally: Tally): Promise<boolean> {
   return new Promise((resolve) => {
     worker.on('message', ({ kind, title, seed, report }: Told) => {
-      tally.add(report);
-      if (kind === 'one send') tally.singles++;
+      tally.add(kind, report);
       if (report.violations.length === 0) return;
       // A broken rule fails everywhere; a few histories say as much as thousands.
       if (tally.failed > FAILURES_SHOWN_MAX) {
         worker.terminate().catch(() => undefined);
         return;
       }
-      show(report, kind === 'one send' ? `one send: ${title}` : title);
-      if (kind === 'random') console.log(`  replay: npm run sim -- --seed ${seed}`);
+      show(report, title);
+      console.log(`  replay: npm run sim -- ${kind === 'random' ? `--seed ${seed}` : `--way '${title}'`}`);
     });
     worker.on('error', (error) => {
       console.error(error);
@@ -119,19 +109,26 @@ function follow(worker: Worker, tally: Tally): Promise<boolean> {
 }
 
 function verdict(options: Options, tally: Tally, started: number, broken: boolean): number {
-  const total = options.schedules + tally.singles;
-  // A handful of schedules cannot reach every mark.
-  const missed = total > 100 && tally.failed <= FAILURES_SHOWN_MAX ? tally.missed() : [];
+  // What ended early cannot have met everything.
+  const whole = tally.failed <= FAILURES_SHOWN_MAX;
+  const marks = whole ? tally.missedMarks() : [];
+  const cases = whole ? tally.missedCases() : [];
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(
-    `\none send in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`,
+    `\nsmall schedules in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`,
   );
   console.log(
     `marks reached: ${tally.marks.size} of ${MARKS.length}; pairs of faults seen together: ${tally.pairs.size}`,
   );
-  for (const mark of missed) console.log(`  NEVER REACHED: ${mark}`);
-  const clean = tally.failed === 0 && missed.length === 0 && !broken;
-  console.log(clean ? 'clean' : `NOT CLEAN: ${tally.failed} failed, ${missed.length} marks never reached`);
+  console.log(`cases met: ${tally.cases.size} of ${CASE_IDS.length}\n${tally.casesMet()}`);
+  for (const mark of marks) console.log(`  NEVER REACHED: ${mark}`);
+  for (const id of cases) console.log(`  NEVER MET: ${caseText(id)}`);
+  const clean = tally.failed === 0 && marks.length === 0 && cases.length === 0 && !broken;
+  console.log(
+    clean
+      ? 'clean'
+      : `NOT CLEAN: ${tally.failed} failed, ${marks.length} marks never reached, ${cases.length} cases never met`,
+  );
   return clean ? 0 : 1;
 }
 

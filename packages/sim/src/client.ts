@@ -3,13 +3,15 @@ import type { ErrorCode } from '@pmail/core/errors.ts';
 import { ERRORS } from '@pmail/core/errors.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import { type SendBody, type SendOperation, sendFingerprint } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { type FactsQuery, factsStatements, parseFacts } from '@pmail/engine/directory/facts.ts';
 import type { DirectoryNeeded, SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
-import { type Deployment, THREAD_KEY } from './deployment.ts';
+import type { Deployment } from './deployment.ts';
 import type { SimIdentity } from './population.ts';
-import { Process } from './process.ts';
+import { NetworkLost, Process } from './process.ts';
+import { FACTS, THREAD_KEY } from './settings.ts';
 
 /** One send that a client wants done, under one key. It goes on until it has an answer that ends the matter. */
 export interface Intent {
@@ -23,6 +25,8 @@ export interface Intent {
   answers: MessageResource[];
   /** Set when the client was told that the request itself is refused. */
   refused: ErrorCode | null;
+  /** When the directory was read for it, each time that it was tried, by the scheduler's time. */
+  reads: number[];
   /** Answers to another body under the same key. */
   conflicts: { accepted: boolean; code: ErrorCode | null }[];
 }
@@ -44,8 +48,8 @@ async function handle(deployment: Deployment, process: Process, intent: Intent, 
       addresses.map(async (address) => ({ address, hash: await deployment.hashAddress(address) })),
     );
     const query: FactsQuery = { identity_id: identity.identity_id, recipients, now: deployment.universe.now };
-    const rows = await deployment.dbFor(process).batch(factsStatements(query));
-    const directory = parseFacts(query, rows, deployment.facts());
+    const rows = await within(deployment, deployment.dbFor(process).batch(factsStatements(query)));
+    const directory = parseFacts(query, rows, FACTS);
     if (directory === undefined) return { ok: false, code: 'identity_not_found' };
     const request: SubmitRequest = {
       operation,
@@ -60,24 +64,42 @@ async function handle(deployment: Deployment, process: Process, intent: Intent, 
       last_sequence: directory.last_sequence,
       request_id: 'req_sim',
     };
-    const remote = deployment.remote(process, identity.identity_id);
-    const answer = await remote.engine((engine) => engine.submit(request), `submit ${intent.key}`);
+    intent.reads.push(process.readAt ?? 0);
+    const answer = await deployment.remote(process, identity.identity_id).submit(request, `submit ${intent.key}`);
     if (answer.ok || answer.code !== 'directory_needed') return answer;
     addresses = answer.recipients;
   }
   return { ok: false, code: 'unavailable' };
 }
 
+/** The handler waits for the directory only so long. */
+function within<T>({ universe }: Deployment, read: Promise<T>): Promise<T> {
+  const late = new Promise<never>((_resolve, reject) => {
+    universe.scheduler.after(LIMITS.directory_deadline_ms, () => reject(new NetworkLost('directory')));
+  });
+  return Promise.race([read, late]);
+}
+
 /** An intent to send that nothing has come of yet. */
 export function intend(key: string, identity: SimIdentity, body: SendBody): Intent {
-  return { key, identity, operation: 'send', target_id: null, body, answers: [], refused: null, conflicts: [] };
+  return {
+    key,
+    identity,
+    operation: 'send',
+    target_id: null,
+    body,
+    answers: [],
+    refused: null,
+    reads: [],
+    conflicts: [],
+  };
 }
 
 /** One request of a client: 30 s, then it hears nothing more. */
 export async function request(deployment: Deployment, intent: Intent, body: SendBody): Promise<Reply> {
   const process = new Process(`request ${intent.key}`);
   const late = new Promise<Reply>((resolve) => {
-    deployment.universe.scheduler.after(30_000, () => resolve({ ok: false, code: 'timeout' }));
+    deployment.universe.scheduler.after(LIMITS.submit_deadline_ms, () => resolve({ ok: false, code: 'timeout' }));
   });
   try {
     return await Promise.race([handle(deployment, process, intent, body), late]);
@@ -107,7 +129,9 @@ export async function pursue(deployment: Deployment, intent: Intent, attempts: n
       intent.refused = reply.code;
       return;
     }
-    await deployment.universe.sleep(client, deployment.universe.between(500, 20_000));
+    // Longer and longer, as a client waits that does not want to add to the trouble.
+    const patience = Math.min(1 + attempt / 10, 6);
+    await deployment.universe.sleep(client, Math.round(deployment.universe.between(500, 20_000) * patience));
   }
 }
 

@@ -1,9 +1,12 @@
 import type { SendBody } from '@pmail/core/message/request.ts';
-import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
 import { type Intent, intend, pursue } from './client.ts';
 import { NO_FAULTS } from './faults.ts';
-import { CALL_OUTCOMES, type CallOutcome, type ReportPlan } from './provider.ts';
-import { type Report, runSchedule, type Schedule, type Stage } from './schedule.ts';
+import type { PlannedFault } from './planned.ts';
+import { CALL_OUTCOMES, type CallOutcome } from './provider.ts';
+import { raceFamilies } from './races.ts';
+import type { ReportPlan } from './reports.ts';
+import type { Schedule, Stage } from './schedule.ts';
+import { everyPlace, type Family, type Place, placeIn, type Ran } from './variants.ts';
 
 /**
  * One send, in every way: each crash point that it reaches, with none, one or two extra deliveries of every queue
@@ -24,11 +27,19 @@ const REPORT_ORDERS: readonly ReportPlan[] = [
   ['complained', 'bounced_hard', 'delivered'],
 ];
 
+/** What befalls the first pointer, so that the dispatch alarm has to bring the message back. */
+const POINTER_FAULTS: readonly PlannedFault[] = [
+  { call: /^send to pm-outbound/, harm: 'lost' },
+  { call: /^send to pm-outbound/, harm: 'answer_lost' },
+];
+
 interface Variant {
   outcome: CallOutcome;
+  /** Which identity sends: each has a provider of its own. */
+  sender: number;
   reports: ReportPlan;
   copies: number;
-  crash: { mark: MarkName; nth: number } | null;
+  crash: Place | null;
 }
 
 const LIVE_BODY: SendBody = {
@@ -37,18 +48,23 @@ const LIVE_BODY: SendBody = {
   text: 'Hello.',
 };
 
+/** Identities by what their provider does: nothing special, partial acceptance, naming our id in its reports. */
+const PLAIN = 0;
+const RELAY = 1;
+const NAMING = 2;
+
 function singleSchedule(variant: Variant): Schedule {
   return {
     seed: 1,
     faults: { ...NO_FAULTS, copies: variant.copies, crash_at: variant.crash },
-    tenants: [{ mode: 'live', identities: 2 }],
+    tenants: [{ mode: 'live', identities: 3 }],
     plan: () => ({
       // Only the first call is the case; later ones are only made for what it left queued.
       outcome: (_message, call) => (call === 0 ? variant.outcome : 'accept'),
       reports: () => variant.reports,
       delay: (n) => (n === 0 ? 100 : 2_000),
     }),
-    act: (stage) => [send(stage, variant.outcome === 'partial' ? 1 : 0, LIVE_BODY)],
+    act: (stage) => [send(stage, variant.sender, LIVE_BODY)],
     stormy_ms: 120_000,
   };
 }
@@ -88,41 +104,67 @@ function testSchedule(to: readonly string[], copies: number, crash: Variant['cra
   };
 }
 
-interface Family {
-  name: string;
-  make: (copies: number, crash: Variant['crash']) => Schedule;
-}
-
 function families(): Family[] {
   const list: Family[] = [];
-  for (const outcome of CALL_OUTCOMES) {
-    const orders =
-      outcome === 'accept' || outcome === 'accept_and_lose_answer' ? REPORT_ORDERS : REPORT_ORDERS.slice(0, 2);
-    for (const reports of orders) {
+  for (const copies of [0, 1, 2]) {
+    for (const outcome of CALL_OUTCOMES) {
+      for (const reports of reportsFor(outcome)) {
+        list.push({
+          name: `${outcome} [${reports.join(' ')}] x${copies}, crash`,
+          make: (crash) =>
+            singleSchedule({ outcome, sender: outcome === 'partial' ? RELAY : PLAIN, reports, copies, crash }),
+          depth: 2,
+        });
+      }
+    }
+    // Reports that name our message, so that each of them counts whatever became of our own record.
+    for (const outcome of ['accept', 'accept_and_lose_answer'] as const) {
+      for (const reports of REPORT_ORDERS.slice(1, 4)) {
+        list.push({
+          name: `named ${outcome} [${reports.join(' ')}] x${copies}, crash`,
+          make: (crash) => singleSchedule({ outcome, sender: NAMING, reports, copies, crash }),
+          depth: 2,
+        });
+      }
+    }
+    for (const fault of POINTER_FAULTS) {
+      const accepted = { outcome: 'accept', sender: PLAIN, reports: ['delivered'], copies } as const;
       list.push({
-        name: `${outcome} [${reports.join(' ')}]`,
-        make: (copies, crash) => singleSchedule({ outcome, reports, copies, crash }),
+        name: `the pointer's call is ${'harm' in fault ? fault.harm : ''} x${copies}, crash`,
+        make: (crash) => ({ ...singleSchedule({ ...accepted, crash }), planned: [fault], stormy_ms: 15 * 60_000 }),
+        depth: 2,
       });
     }
-  }
-  for (const to of TEST_RECIPIENTS) {
-    list.push({ name: `test ${to.join(' ')}`, make: (copies, crash) => testSchedule(to, copies, crash) });
+    for (const to of TEST_RECIPIENTS) {
+      list.push({
+        name: `test ${to.join(' ')} x${copies}, crash`,
+        make: (crash) => testSchedule(to, copies, crash),
+        depth: 2,
+      });
+    }
   }
   return list;
 }
 
-/** Runs one part of all cases: a case without a crash first, which tells the marks that it reaches, then each of those. */
-export async function* exhaustiveCases(part: number, parts: number): AsyncGenerator<{ name: string; report: Report }> {
-  const cases = families().flatMap((family) => [0, 1, 2].map((copies) => ({ ...family, copies })));
-  for (const { name, make, copies } of cases.filter((_case, index) => index % parts === part)) {
-    const clean = await runSchedule(make(copies, null));
-    yield { name: `${name} x${copies}`, report: clean };
-    for (const mark of MARKS) {
-      const reached = Math.min(clean.marks.get(mark) ?? 0, 2);
-      for (let nth = 1; nth <= reached; nth++) {
-        const report = await runSchedule(make(copies, { mark, nth }));
-        yield { name: `${name} x${copies}, crash at ${mark} #${nth}`, report };
-      }
-    }
+/** Every order where the provider took the message and will report, else the first two. */
+function reportsFor(outcome: CallOutcome): readonly ReportPlan[] {
+  return outcome === 'accept' || outcome === 'accept_and_lose_answer' ? REPORT_ORDERS : REPORT_ORDERS.slice(0, 2);
+}
+
+function allFamilies(): Family[] {
+  return [...families(), ...raceFamilies()];
+}
+
+/** The schedule of one way by its name, to run it alone. */
+export function wayOf(name: string): Schedule | undefined {
+  for (const family of allFamilies()) {
+    const place = placeIn(family, name);
+    if (place !== undefined) return family.make(place);
   }
+  return undefined;
+}
+
+/** Runs one part of all cases. */
+export async function* exhaustiveCases(part: number, parts: number): AsyncGenerator<Ran> {
+  for (const family of allFamilies().filter((_family, index) => index % parts === part)) yield* everyPlace(family);
 }

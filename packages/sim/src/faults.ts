@@ -20,6 +20,10 @@ export interface Faults {
   db_answer_lost: number;
   enqueue_lost: number;
   enqueue_answer_lost: number;
+  /** The shared database answers so late that what it says may no longer be true. */
+  db_stale: number;
+  /** A statement inside a transaction of an object throws. */
+  storage_throws: number;
   /** A queue message is delivered once more, or forgotten after it was accepted. */
   queue_duplicate: number;
   queue_drop: number;
@@ -27,48 +31,31 @@ export interface Faults {
   alarm_lost: number;
   alarm_twice: number;
   alarm_late: number;
+  /** It does not repeat an alarm that failed, as after its last retry. */
+  alarm_gives_up: number;
   /** An object is evicted while it waits. */
   evict: number;
   /** Everything dies at once, and the queues forget what they held. */
   power_loss: number;
-  /** A consumer takes longer over the transport than its claim lasts. */
+  /** Something that the service needs is away for a while; a queue is paused. */
+  outage: number;
+  /** A consumer takes longer over the transport than its claim lasts, or is killed while it waits for the answer. */
   slow_transport: number;
+  die_in_call: number;
   /** The stored message is gone or changed when it is read. */
   store_corrupt: number;
   /** Exactly so many more deliveries of each queue message, instead of chance. */
   copies: number | null;
-  /** Provider reports come more than once, and before the call has been recorded. */
+  /** How often queues deliver a message again before it is a dead letter; null for as often as the real ones. */
+  queue_retries_max: number | null;
+  /** Provider reports come more than once, before the call has been recorded, or about mail that nobody here sent. */
   event_duplicate: number;
   event_early: number;
+  event_stray: number;
 }
 
 /** The faults that are chances. */
-export type ChanceOf = Exclude<keyof Faults, 'crash_at' | 'copies'>;
-
-export const NO_FAULTS: Faults = {
-  crash: 0,
-  crash_at: null,
-  call_lost: 0,
-  answer_lost: 0,
-  store_lost: 0,
-  store_answer_lost: 0,
-  db_lost: 0,
-  db_answer_lost: 0,
-  enqueue_lost: 0,
-  enqueue_answer_lost: 0,
-  queue_duplicate: 0,
-  queue_drop: 0,
-  alarm_lost: 0,
-  alarm_twice: 0,
-  alarm_late: 0,
-  evict: 0,
-  power_loss: 0,
-  slow_transport: 0,
-  store_corrupt: 0,
-  copies: null,
-  event_duplicate: 0,
-  event_early: 0,
-};
+export type ChanceOf = Exclude<keyof Faults, 'crash_at' | 'copies' | 'queue_retries_max'>;
 
 /** Highest chance of each fault per opportunity. Some opportunities are many, some are few. */
 const CEILING: Record<ChanceOf, number> = {
@@ -81,26 +68,42 @@ const CEILING: Record<ChanceOf, number> = {
   db_answer_lost: 0.05,
   enqueue_lost: 0.1,
   enqueue_answer_lost: 0.1,
+  db_stale: 0.1,
+  storage_throws: 0.003,
   queue_duplicate: 0.3,
   queue_drop: 0.1,
   alarm_lost: 0.1,
   alarm_twice: 0.2,
   alarm_late: 0.3,
+  alarm_gives_up: 0.5,
   evict: 0.02,
   power_loss: 0.3,
+  outage: 0.6,
   slow_transport: 0.15,
+  die_in_call: 0.15,
   store_corrupt: 0.03,
   event_duplicate: 0.3,
   event_early: 0.3,
+  event_stray: 0.1,
+};
+
+const CHANCES = Object.keys(CEILING) as ChanceOf[];
+
+export const NO_FAULTS: Faults = {
+  ...(Object.fromEntries(CHANCES.map((name) => [name, 0])) as Record<ChanceOf, number>),
+  crash_at: null,
+  copies: null,
+  queue_retries_max: null,
 };
 
 /** Draws a configuration: each fault is off half of the time, else anywhere up to its ceiling. */
 export function drawFaults(random: Random): Faults {
   const faults = { ...NO_FAULTS };
-  for (const [name, ceiling] of Object.entries(CEILING)) {
+  for (const name of CHANCES) {
     const on = random() < 0.5;
-    const level = random() * ceiling;
-    faults[name as keyof typeof CEILING] = on ? level : 0;
+    const level = random() * CEILING[name];
+    faults[name] = on ? level : 0;
   }
+  if (random() < 0.3) faults.queue_retries_max = Math.floor(random() * 3);
   return faults;
 }

@@ -1,14 +1,16 @@
-import { DatabaseSync } from 'node:sqlite';
 import type { AlarmClock } from '@pmail/engine/ports.ts';
-import type { Sql } from '@pmail/engine/sql.ts';
-import { nodeSql } from '@pmail/testkit/node-sql.ts';
-import { Crash, ObjectReset, Process } from './process.ts';
+import type { Sql, SqlValue } from '@pmail/engine/sql.ts';
+import type { PooledDatabase } from '@pmail/testkit/database-pool.ts';
+import { checkPlatformLimits } from '@pmail/testkit/platform-limits.ts';
+import { Crash, ObjectReset, Process, StorageFailed } from './process.ts';
 import type { Cancelable } from './scheduler.ts';
 import type { Universe } from './universe.ts';
 
 interface Instance<E> {
   process: Process;
   engine: E;
+  /** Calls that wait in it. */
+  calls: number;
 }
 
 /** What an engine must offer to live in a host. */
@@ -18,18 +20,21 @@ interface Hosted {
 
 const ALARM_RETRIES_MAX = 6;
 
+const DUE_SQL = "SELECT COUNT(*) AS n FROM meta WHERE k >= 'alarm:' AND k < 'alarm;' AND CAST(v AS INTEGER) <= ?";
+
 /**
  * A Durable Object: storage that stays, instances that come and go, one platform alarm. At most one instance lives at a
  * time; it is made when somebody calls, and everything it was doing dies with it.
  */
 export class Host<E extends Hosted> {
   readonly name: string;
-  readonly database = new DatabaseSync(':memory:');
+  readonly storage: PooledDatabase;
   /** Storage as a checker reads it, outside any instance. */
   readonly sql: Sql;
   readonly #universe: Universe;
   readonly #create: (process: Process, sql: Sql, alarm: AlarmClock) => E;
   #instance: Instance<E> | undefined;
+  /** By the clocks of the service. */
   #alarmAt: number | null = null;
   #alarmEvent: Cancelable | undefined;
   #alarmRetries = 0;
@@ -38,11 +43,18 @@ export class Host<E extends Hosted> {
   #alarmWaiting = false;
   #generation = 0;
 
-  constructor(universe: Universe, name: string, create: (process: Process, sql: Sql, alarm: AlarmClock) => E) {
+  constructor(
+    universe: Universe,
+    name: string,
+    storage: PooledDatabase,
+    create: (process: Process, sql: Sql, alarm: AlarmClock) => E,
+  ) {
     this.#universe = universe;
     this.name = name;
+    this.storage = storage;
     this.#create = create;
-    this.sql = nodeSql(this.database);
+    this.sql = storage.sql;
+    universe.onClock(() => this.#schedule());
   }
 
   get alarmAt(): number | null {
@@ -61,14 +73,16 @@ export class Host<E extends Hosted> {
         return;
       }
       const forget = instance.process.onDeath(died);
+      instance.calls++;
       const work = async (): Promise<void> => {
         try {
           const value = await run(instance.engine);
-          if (instance.process.alive) resolve(structuredClone(value));
+          if (instance.process.alive && !instance.process.replaced) resolve(structuredClone(value));
         } catch (error) {
           if (error instanceof Crash) died();
           else reject(error instanceof Error ? error : new Error(String(error)));
         } finally {
+          instance.calls--;
           forget();
         }
       };
@@ -82,46 +96,69 @@ export class Host<E extends Hosted> {
     this.#instance = undefined;
   }
 
+  /**
+   * The platform moves the object: whatever waits in it is cut off.
+   *
+   * @param lingers whether the old instance goes on somewhere with what it was doing, without its storage
+   */
+  evict(lingers: boolean): void {
+    this.#universe.log(`evicted${lingers ? ' and lingering' : ''}: ${this.name}`);
+    if ((this.#instance?.calls ?? 0) > 0) this.#universe.meet('P1');
+    if (lingers) this.#instance?.process.replace();
+    else this.#instance?.process.kill();
+    this.#instance = undefined;
+  }
+
   #live(): Instance<E> {
     if (this.#instance?.process.alive === true && this.#universe.chance('evict')) {
-      this.#universe.log(`evicted: ${this.name}`);
-      this.kill();
+      this.evict(this.#universe.random() < 0.5);
     }
     if (this.#instance?.process.alive !== true) {
       const process = new Process(`${this.name}#${++this.#generation}`);
       const engine = this.#create(process, this.#guarded(process), this.#alarmClock(process));
-      this.#instance = { process, engine };
+      this.#instance = { process, engine, calls: 0 };
     }
     return this.#instance;
   }
 
-  /** Storage for one instance: a dead one can neither read nor write. */
+  /** Storage for one instance: one that is gone can neither read nor write, and the platform's limits hold. */
   #guarded(process: Process): Sql {
-    const check = (): void => {
-      if (!process.alive) throw new Crash('storage of a dead instance');
+    const universe = this.#universe;
+    let inside = false;
+    const check = (query: string, bindings: SqlValue[]): void => {
+      if (process.replaced) universe.meet('P4');
+      if (!process.alive || process.replaced) throw new Crash('storage that is no longer its own');
+      checkPlatformLimits(bindings);
+      if (inside && universe.statementThrows(query)) {
+        universe.log(`storage throws: ${this.name}`);
+        throw new StorageFailed(this.name);
+      }
     };
     return {
       all: (query, ...bindings) => {
-        check();
+        check(query, bindings);
         return this.sql.all(query, ...bindings);
       },
       first: (query, ...bindings) => {
-        check();
+        check(query, bindings);
         return this.sql.first(query, ...bindings);
       },
       run: (query, ...bindings) => {
-        check();
+        check(query, bindings);
         this.sql.run(query, ...bindings);
       },
       transaction: (body) => {
-        check();
+        check('', []);
         const alarmBefore = this.#alarmAt;
+        inside = true;
         try {
           return this.sql.transaction(body);
         } catch (error) {
           // The alarm is part of the storage, so it goes back with the rest.
           this.#setAlarm(alarmBefore);
           throw error;
+        } finally {
+          inside = false;
         }
       },
     };
@@ -130,7 +167,7 @@ export class Host<E extends Hosted> {
   #alarmClock(process: Process): AlarmClock {
     return {
       set: (at) => {
-        if (!process.alive) throw new Crash('alarm of a dead instance');
+        if (!process.alive || process.replaced) throw new Crash('an alarm that is no longer its own');
         this.#setAlarm(at);
       },
     };
@@ -138,12 +175,18 @@ export class Host<E extends Hosted> {
 
   #setAlarm(at: number | null): void {
     if (at === this.#alarmAt && this.#alarmEvent !== undefined) return;
+    this.#alarmAt = at;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    const universe = this.#universe;
     this.#alarmEvent?.cancel();
     this.#alarmEvent = undefined;
-    this.#alarmAt = at;
-    if (at === null) return;
-    const late = this.#universe.chance('alarm_late') ? this.#universe.between(1_000, 60_000) : 0;
-    this.#alarmEvent = this.#universe.scheduler.at(at + late, () => this.#fire());
+    if (this.#alarmAt === null) return;
+    const late = universe.chance('alarm_late') ? universe.between(1_000, 60_000) : 0;
+    if (late > 0) universe.meet('E5 late');
+    this.#alarmEvent = universe.scheduler.at(this.#alarmAt - universe.skew + late, () => this.#fire());
   }
 
   #fire(): void {
@@ -151,36 +194,47 @@ export class Host<E extends Hosted> {
     this.#alarmAt = null;
     if (this.#universe.chance('alarm_lost')) {
       this.#universe.log(`alarm lost: ${this.name}`);
+      this.#universe.meet('E5 late');
       return;
     }
-    this.#run();
+    this.fireAlarm();
     if (this.#universe.chance('alarm_twice')) {
-      this.#universe.scheduler.after(this.#universe.between(1, 5_000), () => this.#run());
+      this.#universe.meet('E5 twice');
+      this.#universe.scheduler.after(this.#universe.between(1, 5_000), () => this.fireAlarm());
     }
   }
 
-  /** The platform tries an alarm that threw or died again, a few times, then gives up. */
-  #run(): void {
+  /** The platform calls the alarm; when it threw or died it tries again, a few times, then gives up. */
+  fireAlarm(): void {
     if (this.#alarmRunning) {
       this.#alarmWaiting = true;
       return;
     }
     this.#alarmRunning = true;
+    if ((this.sql.first<{ n: number }>(DUE_SQL, this.#universe.now)?.n ?? 0) > 1) this.#universe.meet('E6');
     const work = async (): Promise<void> => {
       try {
         await this.invoke((engine) => engine.alarm());
         this.#alarmRetries = 0;
       } catch {
-        this.#alarmRetries++;
-        if (this.#alarmRetries <= ALARM_RETRIES_MAX) {
-          this.#universe.scheduler.after(2_000 * this.#alarmRetries, () => this.#run());
-        } else this.#alarmRetries = 0;
+        this.#again();
       } finally {
         this.#alarmRunning = false;
-        if (this.#alarmWaiting) this.#universe.scheduler.after(1, () => this.#run());
+        if (this.#alarmWaiting) this.#universe.scheduler.after(1, () => this.fireAlarm());
         this.#alarmWaiting = false;
       }
     };
     work().catch((error: unknown) => this.#universe.log(`alarm broke: ${String(error)}`));
+  }
+
+  #again(): void {
+    this.#alarmRetries++;
+    if (this.#alarmRetries > ALARM_RETRIES_MAX || this.#universe.chance('alarm_gives_up')) {
+      this.#alarmRetries = 0;
+      this.#universe.log(`alarm given up: ${this.name}`);
+      this.#universe.meet('E5 retries');
+      return;
+    }
+    this.#universe.scheduler.after(2_000 * this.#alarmRetries, () => this.fireAlarm());
   }
 }

@@ -2,7 +2,6 @@ import type { AddressId, DomainId, IdentityId, TenantId } from '@pmail/core/ids.
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import type { SqlValue } from '@pmail/engine/sql.ts';
 import type { Deployment } from './deployment.ts';
-import { START } from './universe.ts';
 
 export interface SimIdentity {
   tenant_id: TenantId;
@@ -12,17 +11,23 @@ export interface SimIdentity {
 }
 
 const PLATFORM = 'dom_00000000000000000000000000' as DomainId;
+export const PLATFORM_DOMAIN = 'agents.example';
+export const RELAY_DOMAIN = 'relay.example';
+export const TAGGING_DOMAIN = 'tagging.example';
 
-function insert(deployment: Deployment, table: string, row: Record<string, SqlValue>): void {
-  const names = Object.keys(row);
-  deployment.directory
-    .prepare(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`)
-    .run(...Object.values(row));
+type Insert = (table: string, row: Record<string, SqlValue>) => void;
+
+function inserter({ directory }: Deployment): Insert {
+  return (table, row) => {
+    const names = Object.keys(row);
+    const values = names.map(() => '?').join(', ');
+    directory.run(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${values})`, ...Object.values(row));
+  };
 }
 
-function insertDomain(deployment: Deployment, id: DomainId, name: string, transport: string): void {
+function insertDomain(insert: Insert, id: DomainId, name: string, transport: string, now: number): void {
   const platform = id === PLATFORM;
-  insert(deployment, 'domains', {
+  insert('domains', {
     id,
     tenant_id: null,
     name,
@@ -36,9 +41,9 @@ function insertDomain(deployment: Deployment, id: DomainId, name: string, transp
     receiving: 1,
     sending: 1,
     state: 'healthy',
-    state_changed_at: START,
-    created_at: START,
-    updated_at: START,
+    state_changed_at: now,
+    created_at: now,
+    updated_at: now,
   });
 }
 
@@ -53,13 +58,20 @@ export interface SimTenant {
 
 /** A test tenant and live tenants, each with identities; live ones send by the provider double. */
 export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdentity[] {
-  insertDomain(deployment, PLATFORM, 'agents.example', 'cloudflare');
-  const relay = deployment.newId('dom', START);
-  insertDomain(deployment, relay, 'relay.example', 'smtp');
+  const { now } = deployment.universe;
+  const insert = inserter(deployment);
   const out: SimIdentity[] = [];
+  insertDomain(insert, PLATFORM, PLATFORM_DOMAIN, 'cloudflare', now);
+  const relay = deployment.newId('dom', now);
+  insertDomain(insert, relay, RELAY_DOMAIN, 'smtp', now);
+  const tagging = deployment.newId('dom', now);
+  insertDomain(insert, tagging, TAGGING_DOMAIN, 'ses', now);
+  const platform = { id: PLATFORM, name: PLATFORM_DOMAIN };
+  // The relay knows partial acceptance; SES hands our own id back in its reports.
+  const live = [platform, { id: relay, name: RELAY_DOMAIN }, { id: tagging, name: TAGGING_DOMAIN }];
   tenants.forEach(({ mode, identities, policy = {}, granted }, tenantIndex) => {
-    const tenantId = deployment.newId('ten', START);
-    insert(deployment, 'tenants', {
+    const tenantId = deployment.newId('ten', now);
+    insert('tenants', {
       id: tenantId,
       slug: `tenant${tenantIndex}`,
       name: `Tenant ${tenantIndex}`,
@@ -69,16 +81,15 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
       timezone: tenantIndex % 2 === 0 ? 'Europe/Berlin' : 'UTC',
       policy_json: JSON.stringify({ max_recipients: 49, ...policy }),
       quota_do_id: tenantId,
-      created_at: START,
-      updated_at: START,
+      created_at: now,
+      updated_at: now,
     });
     deployment.addTenant(tenantId, policy, granted);
     for (let i = 0; i < identities; i++) {
-      const identityId = deployment.newId('idn', START);
-      // Every second live identity sends through the relay, which knows partial acceptance.
-      const domain = mode === 'live' && i % 2 === 1 ? relay : PLATFORM;
-      const address = `agent${i}.t${tenantIndex}@${domain === relay ? 'relay.example' : 'agents.example'}`;
-      insert(deployment, 'identities', {
+      const identityId = deployment.newId('idn', now);
+      const domain = (mode === 'live' ? live[i % live.length] : undefined) ?? platform;
+      const address = `agent${i}.t${tenantIndex}@${domain.name}`;
+      insert('identities', {
         id: identityId,
         tenant_id: tenantId,
         username: `agent${i}`,
@@ -87,10 +98,11 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
         owner_name: 'Owner',
         owner_email: 'owner@example.com',
         mailbox_do_id: identityId,
-        created_at: START,
-        updated_at: START,
+        created_at: now,
+        updated_at: now,
       });
-      insertAddress(deployment, { id: deployment.newId('adr', START), address, domain, tenantId, identityId });
+      const addressId = deployment.newId('adr', now);
+      insertAddress(insert, now, { id: addressId, address, domain: domain.id, tenantId, identityId });
       deployment.addIdentity({ tenant_id: tenantId, identity_id: identityId });
       out.push({ tenant_id: tenantId, identity_id: identityId, address, mode });
     }
@@ -99,10 +111,11 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
 }
 
 function insertAddress(
-  deployment: Deployment,
+  insert: Insert,
+  now: number,
   row: { id: AddressId; address: string; domain: DomainId; tenantId: TenantId; identityId: IdentityId },
 ): void {
-  insert(deployment, 'addresses', {
+  insert('addresses', {
     id: row.id,
     address: row.address,
     local_part: row.address.split('@')[0] ?? '',
@@ -111,7 +124,7 @@ function insertAddress(
     identity_id: row.identityId,
     role: 'primary',
     status: 'active',
-    created_at: START,
-    updated_at: START,
+    created_at: now,
+    updated_at: now,
   });
 }

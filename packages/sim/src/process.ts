@@ -2,6 +2,10 @@
 export class Process {
   readonly name: string;
   alive = true;
+  /** It runs on somewhere, though another lives in its place. */
+  replaced = false;
+  /** When the directory was last read for it, by the scheduler's time: how old what it acts on is. */
+  readAt: number | null = null;
   readonly #onDeath = new Set<() => void>();
 
   constructor(name: string) {
@@ -17,6 +21,20 @@ export class Process {
   kill(): void {
     if (!this.alive) return;
     this.alive = false;
+    this.#tell();
+  }
+
+  /**
+   * Another has taken its place: whoever called it is told that it is gone, its storage is no longer its own, and yet it
+   * goes on with what it was doing.
+   */
+  replace(): void {
+    if (!this.alive || this.replaced) return;
+    this.replaced = true;
+    this.#tell();
+  }
+
+  #tell(): void {
     for (const run of this.#onDeath) run();
     this.#onDeath.clear();
   }
@@ -35,4 +53,9 @@ export class NetworkLost extends Error {
 /** The object that was being called has died. */
 export class ObjectReset extends Error {
   override name = 'ObjectReset';
+}
+
+/** A statement of an object's storage failed; its transaction is rolled back, and the instance lives on. */
+export class StorageFailed extends Error {
+  override name = 'StorageFailed';
 }

@@ -1,5 +1,4 @@
-import { judgeBounce, judgeOther } from '@pmail/core/delivery/bounce-class.ts';
-import type { DeliveryEvent, DeliveryKind } from '@pmail/core/delivery/events.ts';
+import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type {
@@ -9,40 +8,36 @@ import type {
   ProviderSuppression,
   TransportResult,
 } from '@pmail/core/transport/types.ts';
+import type { CaseId } from './case-list.ts';
 import type { Process } from './process.ts';
+import { type ReportPlan, reportEvent, strayEvent } from './reports.ts';
 import type { Universe } from './universe.ts';
 
-/** What the provider does with one call. */
-export const CALL_OUTCOMES = [
-  'accept',
-  'accept_and_lose_answer',
-  'lose_before_accepting',
-  'reject',
-  'rate_limit',
-  'quota',
-  'partial',
-  'suppress',
-] as const;
-export type CallOutcome = (typeof CALL_OUTCOMES)[number];
+/** What the provider does with one call, and which case that is. */
+export const CALL_CASES = {
+  accept: null,
+  accept_and_lose_answer: 'T3',
+  lose_before_accepting: 'T2',
+  accept_late: 'T5',
+  accept_without_id: 'T7',
+  accept_known_id: 'T7',
+  reject: null,
+  rate_limit: 'T1',
+  quota: 'T8',
+  server_error: 'T6',
+  partial: 'T4',
+  suppress: null,
+} as const satisfies Record<string, CaseId | null>;
 
-/** What it reports about an accepted recipient, in order of occurrence. */
-export type ReportPlan = readonly ('delivered' | 'deferred' | 'bounced_hard' | 'bounced_soft' | 'complained')[];
-
-export const REPORT_PLANS: readonly ReportPlan[] = [
-  ['delivered'],
-  ['deferred', 'delivered'],
-  ['bounced_hard'],
-  ['deferred', 'bounced_soft'],
-  ['delivered', 'complained'],
-  ['delivered', 'bounced_hard'],
-  ['delivered', 'bounced_hard', 'complained'],
-  [],
-];
+export type CallOutcome = keyof typeof CALL_CASES;
+export const CALL_OUTCOMES = Object.keys(CALL_CASES) as CallOutcome[];
 
 /** One call as the provider's own log has it. */
 export interface CallRecord {
   at: number;
   message_id: MessageId;
+  provider: Provider;
+  from: string;
   recipients: string[];
   /** Recipients that it took responsibility for. */
   accepted: string[];
@@ -50,6 +45,8 @@ export interface CallRecord {
   refused: string[];
   answered: boolean;
   sha256: string;
+  /** When the caller had last looked at who sends. */
+  read_at: number | null;
 }
 
 export interface ProviderPlan {
@@ -66,7 +63,8 @@ export class ProviderDouble {
   readonly #universe: Universe;
   readonly #plan: ProviderPlan;
   readonly #emit: (event: DeliveryEvent) => void;
-  #ids = 0;
+  /** Every id it ever gave, with whom that mail went to. */
+  readonly #given = new Map<string, Set<string>>();
 
   constructor(universe: Universe, plan: ProviderPlan, emit: (event: DeliveryEvent) => void) {
     this.#universe = universe;
@@ -88,6 +86,30 @@ export class ProviderDouble {
     };
   }
 
+  /** Writes a call into the log; what the provider makes of it is filled in later. */
+  async record(
+    process: Process,
+    provider: Provider,
+    message: OutgoingMessage,
+    recipients: string[],
+  ): Promise<CallRecord> {
+    const sha256 = await sha256Hex(new Uint8Array(message.mime));
+    const record: CallRecord = {
+      at: this.#universe.scheduler.now,
+      message_id: message.message_id,
+      provider,
+      from: message.from.address,
+      recipients,
+      accepted: [],
+      refused: [],
+      answered: false,
+      sha256,
+      read_at: process.readAt,
+    };
+    this.log.push(record);
+    return record;
+  }
+
   async #send(
     process: Process,
     provider: Provider,
@@ -98,21 +120,17 @@ export class ProviderDouble {
     const recipients = [...message.to, ...message.cc, ...message.bcc];
     const call = this.log.filter(({ message_id }) => message_id === message.message_id).length;
     const outcome = this.#plan.outcome(message, call);
-    const sha256 = await sha256Hex(new Uint8Array(message.mime));
     const slow = universe.chance('slow_transport');
     await universe.sleep(process, slow ? universe.between(290_000, 400_000) : universe.between(20, 2_000));
-    const record: CallRecord = {
-      at: universe.now,
-      message_id: message.message_id,
-      recipients,
-      accepted: [],
-      refused: [],
-      answered: false,
-      sha256,
-    };
-    this.log.push(record);
+    const record = await this.record(process, provider, message, recipients);
     universe.log(`provider: ${outcome} ${message.message_id} ${recipients.length} recipients`);
-    const result = this.#answer(outcome, provider, message, record);
+    universe.meet(CALL_CASES[outcome] ?? undefined);
+    const result = this.#answer(outcome, provider, message, record, deadlineMs);
+    if (universe.chance('die_in_call')) {
+      universe.log(`killed in its call: ${process.name}`);
+      universe.meet('T9');
+      process.kill();
+    }
     if (result === null) {
       await universe.sleep(process, deadlineMs);
       return { kind: 'unknown', reason: 'transport_timeout', detail: 'no answer' };
@@ -127,16 +145,32 @@ export class ProviderDouble {
     provider: Provider,
     message: OutgoingMessage,
     record: CallRecord,
+    deadlineMs: number,
   ): TransportResult | null {
     const { recipients } = record;
     switch (outcome) {
       case 'accept':
-        return this.#accept(provider, message, record, recipients, [], []);
+        return this.#accept(message, record, this.#newId(provider, message, recipients));
       case 'accept_and_lose_answer':
-        this.#accept(provider, message, record, recipients, [], []);
+        this.#accept(message, record, this.#newId(provider, message, recipients));
         return null;
+      case 'accept_late':
+        this.#universe.scheduler.after(deadlineMs + this.#universe.between(1_000, 30_000), () => {
+          this.#universe.log(`provider: took ${message.message_id} late`);
+          this.#accept(message, record, this.#newId(provider, message, recipients));
+        });
+        return null;
+      case 'accept_without_id':
+        return {
+          ...this.#accept(message, record, this.#newId(provider, message, recipients)),
+          provider_message_id: null,
+        };
+      case 'accept_known_id':
+        return this.#accept(message, record, this.#knownId(provider, message, recipients));
       case 'lose_before_accepting':
         return null;
+      case 'server_error':
+        return { kind: 'unknown', reason: 'transport_connection_lost', detail: 'E_INTERNAL_SERVER_ERROR' };
       case 'reject':
         record.refused = recipients;
         return {
@@ -154,55 +188,76 @@ export class ProviderDouble {
         record.refused = recipients;
         return { kind: 'retry_later', class: outcome, code: '429', detail: 'later', refused: [] };
       case 'partial': {
-        const refused = recipients.filter((_address, index) => index % 3 === 1);
-        const deferred = recipients.filter((_address, index) => index % 3 === 2);
-        const taken = recipients.filter((_address, index) => index % 3 === 0);
+        const third = (n: number): string[] => recipients.filter((_address, index) => index % 3 === n);
+        const [taken, refused, deferred] = [third(0), third(1), third(2)];
         record.refused = [...refused, ...deferred];
-        return this.#accept(provider, message, record, taken, refused, deferred);
+        return this.#accept(message, record, this.#newId(provider, message, taken), { taken, refused, deferred });
       }
     }
   }
 
+  /** A relay has no id of its own: ours, the Message-ID, is all that both calls of one message share. */
+  #newId(provider: Provider, message: OutgoingMessage, recipients: string[]): string {
+    const id = provider === 'smtp' ? `smtp:relay.example:${message.message_id}` : `prov-${this.#given.size + 1}`;
+    return this.#give(id, recipients);
+  }
+
+  /** An id from before, of mail to other people; a new one when there is none. */
+  #knownId(provider: Provider, message: OutgoingMessage, recipients: string[]): string {
+    const known = [...this.#given].find(
+      ([id, people]) => id.startsWith('prov-') && recipients.every((address) => !people.has(address)),
+    );
+    return known === undefined ? this.#newId(provider, message, recipients) : this.#give(known[0], recipients);
+  }
+
+  #give(id: string, recipients: string[]): string {
+    this.#given.set(id, new Set([...(this.#given.get(id) ?? []), ...recipients]));
+    return id;
+  }
+
   #accept(
-    provider: Provider,
     message: OutgoingMessage,
     record: CallRecord,
-    taken: string[],
-    refused: string[],
-    deferred: string[],
-  ): TransportResult {
-    record.accepted = taken;
-    // A relay has no id of its own: ours, the Message-ID, is all that both calls of one message share.
-    const id = provider === 'smtp' ? `smtp:relay.example:${message.message_id}` : `prov-${++this.#ids}`;
-    for (const recipient of taken) this.#planReports(message, id, recipient);
+    id: string,
+    who: { taken: string[]; refused: string[]; deferred: string[] } = {
+      taken: record.recipients,
+      refused: [],
+      deferred: [],
+    },
+  ): Extract<TransportResult, { kind: 'accepted' }> {
+    record.accepted = who.taken;
+    for (const recipient of who.taken) this.#planReports(record.provider, message, id, recipient);
     return {
       kind: 'accepted',
       provider_message_id: id,
       rfc_message_id: null,
-      refused: refused.map((address) => ({
+      refused: who.refused.map((address) => ({
         address,
         smtp_code: '550',
         enhanced_code: '5.1.1',
         detail: '550 5.1.1 no',
       })),
-      deferred,
+      deferred: who.deferred,
       scheduled: [],
       copies: [],
     };
   }
 
-  #planReports(message: OutgoingMessage, id: string, recipient: string): void {
+  #planReports(provider: Provider, message: OutgoingMessage, id: string, recipient: string): void {
     const universe = this.#universe;
     let delay = universe.chance('event_early') ? 0 : 3_000;
     this.#plan.reports(recipient).forEach((report, index) => {
       delay += this.#plan.delay(index);
       universe.scheduler.after(delay, () => {
-        const event = reportEvent(message, id, recipient, report, index, universe.now);
+        const plain = reportEvent(message, id, recipient, report, index, universe.now);
+        const event: DeliveryEvent =
+          provider === 'ses' ? { ...plain, source: 'ses', our_message_id: message.message_id } : plain;
         this.reported.push(event);
         universe.log(`report: ${report} for ${recipient} of ${message.message_id}`);
         this.#emit(event);
         if (universe.chance('event_duplicate'))
           universe.scheduler.after(universe.between(1, 60_000), () => this.#emit(event));
+        if (universe.chance('event_stray')) this.#emit(strayEvent(event, universe.random() < 0.5));
       });
     });
   }
@@ -216,36 +271,4 @@ export class ProviderDouble {
 /** Each call that is refused so is refused because of its first recipient. */
 function suppressedOf({ to, cc, bcc }: OutgoingMessage): ProviderSuppression[] {
   return [...to, ...cc, ...bcc].slice(0, 1).map((address) => ({ address, reason: 'manual', expires_at: null }));
-}
-
-function reportEvent(
-  message: OutgoingMessage,
-  id: string,
-  recipient: string,
-  report: ReportPlan[number],
-  index: number,
-  now: number,
-): DeliveryEvent {
-  const hard = report === 'bounced_hard';
-  const kind: DeliveryKind = report === 'bounced_hard' || report === 'bounced_soft' ? 'bounced' : report;
-  const code = hard ? '550' : report === 'delivered' ? '250' : '451';
-  const enhanced = hard ? '5.1.1' : report === 'delivered' ? '2.0.0' : '4.2.0';
-  const judged =
-    kind === 'bounced'
-      ? judgeBounce(hard ? 'hard' : 'soft', enhanced, code)
-      : { hard: false, outcome: null, suppress: null, ...judgeOther(kind) };
-  return {
-    source: 'cloudflare',
-    event_id: `${id}:${recipient}:${index}`,
-    provider_message_id: id,
-    sender: message.from.address,
-    recipient,
-    subject: message.subject,
-    kind,
-    ...judged,
-    smtp_code: code,
-    enhanced_code: enhanced,
-    smtp_response: `${code} ${enhanced}`,
-    occurred_at: now,
-  };
 }

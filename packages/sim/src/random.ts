@@ -1,31 +1,54 @@
-import type { MessageId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import type { SendBody } from '@pmail/core/message/request.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
-import { statement } from '@pmail/engine/sql.ts';
 import { answerSomething } from './answers.ts';
-import { type Intent, intend, messageOf, pursue, request } from './client.ts';
+import { type Intent, intend, pursue } from './client.ts';
 import { drawFaults } from './faults.ts';
-import type { SimIdentity, SimTenant } from './population.ts';
-import { Process } from './process.ts';
-import { CALL_OUTCOMES, type ProviderPlan, REPORT_PLANS, type ReportPlan } from './provider.ts';
+import { breakDown, cancel, changeDomain, conflict, later, pause, resolve, suppress, suspend } from './people.ts';
+import { RELAY_DOMAIN, type SimIdentity, type SimTenant } from './population.ts';
+import { CALL_OUTCOMES, type ProviderPlan } from './provider.ts';
+import { REPORT_PLANS, type ReportPlan } from './reports.ts';
 import type { Schedule, Stage } from './schedule.ts';
 import { type Random, seededRandom } from './scheduler.ts';
-import type { Universe } from './universe.ts';
+import { START, type Universe } from './universe.ts';
+
+const MINUTE = 60_000;
 
 /** A random schedule: several tenants and identities, many sends at once, and people who interfere. */
 export function randomSchedule(seed: number): Schedule {
   const random = seededRandom(seed ^ 0x5eed);
+  // A few last long enough for things to be away for an hour, and a few go on when all keys have run out.
+  const long = random() < 0.08;
+  const monthLater = random() < 0.06;
   return {
     seed,
     faults: drawFaults(random),
+    start: drawStart(random),
     tenants: [
-      { mode: 'live', identities: 2, ...drawLimits(random) },
+      { mode: 'live', identities: 3, ...drawLimits(random) },
       { mode: 'test', identities: 2, ...drawLimits(random) },
     ],
     plan: providerPlan,
-    act,
-    stormy_ms: 20 * 60_000,
+    act: (stage) => act(stage, long),
+    stormy_ms: (long ? 90 : 20) * MINUTE,
+    ...(monthLater ? { month_later: actAgain } : {}),
   };
+}
+
+/** Local midnights of the tenants, in ordinary nights and in those when the clocks change. */
+const MIDNIGHTS = [
+  Date.UTC(2026, 9, 14, 22),
+  Date.UTC(2026, 9, 15, 0),
+  Date.UTC(2026, 9, 24, 22),
+  Date.UTC(2026, 9, 25, 23),
+  Date.UTC(2027, 2, 27, 23),
+  Date.UTC(2027, 2, 28, 22),
+];
+
+/** Mostly an evening, now and then a few minutes before a day ends. */
+function drawStart(random: Random): number {
+  if (random() < 0.8) return START;
+  return (MIDNIGHTS[Math.floor(random() * MIDNIGHTS.length)] ?? START) - Math.floor(random() * 6 * MINUTE);
 }
 
 /** Some tenants soon reach a cap, an allowance, or both. */
@@ -42,7 +65,7 @@ function providerPlan(universe: Universe): ProviderPlan {
     outcome: (message, call) => {
       // A provider that puts a message off for ever is a case of its own; here it gives in after a while.
       if (call > 6) return 'accept';
-      const partial = message.from.address.endsWith('@relay.example');
+      const partial = message.from.address.endsWith(`@${RELAY_DOMAIN}`);
       return universe.random() < 0.5
         ? 'accept'
         : // A relay takes some of them; Cloudflare takes all or none, and tells whom it was for.
@@ -69,94 +92,77 @@ function body(universe: Universe, identity: SimIdentity, identities: SimIdentity
     const local = identities.filter(({ mode }) => mode === 'test');
     return universe.random() < 0.4 ? universe.pick(local).address : `${universe.pick(SCRIPTS)}@simulator.invalid`;
   });
-  return { to: [...new Set(to)], subject: `Send ${n}`, text: `Text of send ${n}.` };
+  return { to: [...new Set(to)], subject: `Send ${n}`, ...content(universe, n) };
 }
 
-function act(stage: Stage): Intent[] {
-  const { universe, identities } = stage;
+/** Now and then more than a row holds, or more than a message may be. */
+function content(universe: Universe, n: number): Pick<SendBody, 'text' | 'attachments'> {
+  const text = `Text of send ${n}.`;
+  const draw = universe.random();
+  if (draw < 0.002) return { text: 'A line of a long text.\n'.repeat(LIMITS.row_text_bytes_max / 20) };
+  if (draw >= 0.0028) return { text };
+  const content_base64 = 'AAAA'.repeat(LIMITS.composed_bytes_max / 4);
+  return { text, attachments: [{ filename: 'large.bin', content_type: 'application/octet-stream', content_base64 }] };
+}
+
+function act(stage: Stage, long: boolean): Intent[] {
+  const { universe, deployment, identities } = stage;
   const intents: Intent[] = [];
   const sends = universe.between(2, 10);
+  // Either one after the other, or all at once, so that they share batches and meet at quotas.
+  const within = universe.random() < 0.3 ? 3_000 : 5 * MINUTE;
   for (let n = 0; n < sends; n++) {
     const identity = universe.pick(identities);
     const intent = intend(`key-${n}`, identity, body(universe, identity, identities, n));
     intents.push(intent);
-    const start = universe.between(0, 5 * 60_000);
-    later(stage, start, () => pursue(stage.deployment, intent, 200));
-    // The same request again: at once, a little later, much later.
-    if (universe.random() < 0.5)
-      later(stage, start + universe.between(0, 50), () => pursue(stage.deployment, intent, 200));
-    if (universe.random() < 0.3)
-      later(stage, start + universe.between(1_000, 600_000), () => pursue(stage.deployment, intent, 200));
-    if (universe.random() < 0.3) later(stage, start + universe.between(0, 60_000), () => conflict(stage, intent));
-    if (universe.random() < 0.2) later(stage, start + universe.between(0, 20_000), () => cancel(stage, intent));
-    if (universe.random() < 0.4) later(stage, start + universe.between(60_000, 900_000), () => resolve(stage, intent));
+    goOnWith(stage, intent, n, universe.between(0, within));
   }
   const answers = universe.between(0, 6);
   for (let n = 0; n < answers; n++) {
-    later(stage, universe.between(5_000, 12 * 60_000), () => answerSomething(stage, intents, n));
+    later(stage, universe.between(5_000, 12 * MINUTE), () => answerSomething(stage, intents, n));
   }
-  if (universe.random() < 0.2) later(stage, universe.between(0, 300_000), () => pause(stage));
+  const soon = (): number => universe.between(0, within);
+  if (universe.random() < 0.2) later(stage, soon(), () => pause(stage, universe.pick(identities)));
+  if (universe.random() < 0.2) later(stage, soon(), () => suspend(stage, universe.pick(identities)));
+  while (universe.random() < 0.2) later(stage, soon(), () => changeDomain(stage));
+  while (universe.chance('outage')) universe.scheduler.after(soon(), () => breakDown(stage, long));
   while (universe.chance('power_loss')) {
-    universe.scheduler.after(universe.between(0, 900_000), () => stage.deployment.powerLoss(universe.random() < 0.5));
+    universe.scheduler.after(universe.between(0, 900_000), () => deployment.powerLoss(universe.random() < 0.5));
     if (universe.random() < 0.5) break;
   }
   return intents;
 }
 
-function later({ universe }: Stage, ms: number, work: () => Promise<void>): void {
-  universe.scheduler.after(ms, () => {
-    work().catch((error: unknown) => universe.log(`actor: ${error instanceof Error ? error.name : '?'}`));
-  });
-}
-
-/** The same key with another body: must change nothing, whichever comes first. */
-async function conflict(stage: Stage, intent: Intent): Promise<void> {
-  const reply = await request(stage.deployment, intent, { ...intent.body, text: 'Another text.' });
-  const before = intent.answers.length > 0;
-  if (reply.ok && !before) {
-    // It came first, so the key is its own, and the client's real request will hear of the conflict.
-    intent.conflicts.push({ accepted: false, code: null });
-    return;
+/** One send, with everything that its client and other people do about it. */
+function goOnWith(stage: Stage, intent: Intent, n: number, start: number): void {
+  const { universe, deployment } = stage;
+  const again = (): Promise<void> => pursue(deployment, intent, 200);
+  later(stage, start, again);
+  // The same request again: at once, a little later, much later.
+  if (universe.random() < 0.5) later(stage, start + universe.between(0, 50), again);
+  if (universe.random() < 0.3) later(stage, start + universe.between(1_000, 600_000), again);
+  if (universe.random() < 0.3) later(stage, start + universe.between(0, 60_000), () => conflict(stage, intent));
+  if (universe.random() < 0.2) later(stage, start + universe.between(0, 20_000), () => cancel(stage, intent));
+  // The moment at which a consumer has it, where cancels and claims meet.
+  if (universe.random() < 0.15) later(stage, start + universe.between(50, 4_000), () => cancel(stage, intent));
+  if (universe.random() < 0.1) later(stage, start + universe.between(0, 30_000), () => suppress(stage, intent, n));
+  if (universe.random() < 0.4) {
+    later(stage, start + universe.between(31_000, universe.random() < 0.5 ? 120_000 : 900_000), () => {
+      return resolve(stage, intent, universe.random() < 0.5 ? 'sent' : 'not_sent');
+    });
   }
-  intent.conflicts.push({ accepted: reply.ok, code: reply.ok ? null : reply.code });
 }
 
-async function cancel(stage: Stage, intent: Intent): Promise<void> {
-  const id = messageOf(intent);
-  if (id === undefined) return;
-  await stage.deployment
-    .remote(new Process('canceler'), intent.identity.identity_id)
-    .engine((engine) => engine.cancel(id), `cancel ${id}`);
-}
-
-/** A person looks at a message and, when it is uncertain, says what became of it. */
-async function resolve(stage: Stage, intent: Intent): Promise<void> {
-  const id = messageOf(intent);
-  if (id === undefined) return;
-  const outcome = stage.universe.random() < 0.5 ? 'sent' : 'not_sent';
-  const person = stage.deployment.remote(new Process('person'), intent.identity.identity_id);
-  await person.engine(async (engine) => {
-    const answer = await engine.resolve(id, outcome);
-    if (answer.ok) settled(stage, id, outcome);
-    return answer;
-  }, `resolve ${id} ${outcome}`);
-}
-
-function settled({ resolved, universe }: Stage, id: MessageId, outcome: 'sent' | 'not_sent'): void {
-  resolved.set(id, outcome);
-  universe.log(`person: ${id} is ${outcome}`);
-}
-
-/** Somebody pauses an identity, and lets it go on later. */
-async function pause({ deployment, universe, identities }: Stage): Promise<void> {
-  const { identity_id } = universe.pick(identities);
-  const set = (status: string, reason: string | null) =>
-    deployment.db.batch([
-      statement('UPDATE identities SET status = ?, pause_reason = ? WHERE id = ?', status, reason, identity_id),
-    ]);
-  universe.log(`paused: ${identity_id}`);
-  await set('paused', 'manual');
-  universe.scheduler.after(universe.between(10_000, 300_000), () => {
-    set('active', null).catch(() => undefined);
-  });
+/** Every key has run out: each is new again, with the body of before or with another. */
+function actAgain(stage: Stage, before: readonly Intent[]): Intent[] {
+  const { universe, deployment } = stage;
+  return before
+    .filter(({ operation, answers }) => operation === 'send' && answers.length > 0)
+    .slice(0, 3)
+    .map((old, n) => {
+      const other = { ...old.body, subject: `Again ${n}`, text: 'Another text, a month later.' };
+      const intent = intend(old.key, old.identity, universe.random() < 0.5 ? other : old.body);
+      later(stage, universe.between(0, 60_000), () => pursue(deployment, intent, 200));
+      return intent;
+    });
 }

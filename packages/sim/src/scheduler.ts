@@ -31,6 +31,8 @@ export interface Cancelable {
 export class Scheduler {
   now: number;
   steps = 0;
+  /** When `steps` is beyond this, whoever runs it may give up. */
+  stepsMax = Number.POSITIVE_INFINITY;
   readonly #heap: Scheduled[] = [];
   #order = 0;
 

@@ -1,6 +1,3 @@
-import { copyFileSync, mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { assembleBodies, rfc5322Date } from '@pmail/core/compose/bodies.ts';
 import { composedMessageId } from '@pmail/core/compose/headers.ts';
@@ -10,6 +7,7 @@ import { ulidOf } from '@pmail/core/ids.ts';
 import type { ParsedMail } from '@pmail/engine/parsed-mail.ts';
 import type { AlarmClock, BlobFacts, BlobStore, Queue } from '@pmail/engine/ports.ts';
 import type { Sql, SqlValue } from '@pmail/engine/sql.ts';
+import { imageOf } from './database-template.ts';
 import { nodeSql } from './node-sql.ts';
 import { checkPlatformLimits } from './platform-limits.ts';
 
@@ -97,13 +95,18 @@ export class MemoryBlobs implements BlobStore {
   }
 
   put(key: string, bytes: Uint8Array, metadata: Record<string, string>): Promise<void> {
+    // What goes over a wire is what it was at the call, and nobody shares it afterwards.
+    const sent = { bytes: Uint8Array.from(bytes), metadata: { ...metadata } };
     return this.puts.run(() => {
-      this.objects.set(key, { bytes: Uint8Array.from(bytes), metadata });
+      this.objects.set(key, sent);
     });
   }
 
   get(key: string): Promise<Uint8Array | null> {
-    return this.gets.run(() => this.objects.get(key)?.bytes ?? null);
+    return this.gets.run(() => {
+      const found = this.objects.get(key);
+      return found === undefined ? null : Uint8Array.from(found.bytes);
+    });
   }
 
   delete(keys: string[]): Promise<void> {
@@ -123,7 +126,7 @@ export class MemoryBlobs implements BlobStore {
     const { keys, more } = await this.list(prefix, startAfter, limit);
     const objects = keys.flatMap((key) => {
       const found = this.objects.get(key);
-      return found === undefined ? [] : [{ key, bytes: found.bytes.length, metadata: found.metadata }];
+      return found === undefined ? [] : [{ key, bytes: found.bytes.length, metadata: { ...found.metadata } }];
     });
     return { objects, more };
   }
@@ -135,8 +138,9 @@ export class RecordedQueue<T> implements Queue<T> {
   readonly sends = new Knob();
 
   send(job: T, delayMs = 0): Promise<void> {
+    const sent = { job: structuredClone(job), delay_ms: delayMs };
     return this.sends.run(() => {
-      this.sent.push({ job: structuredClone(job), delay_ms: delayMs });
+      this.sent.push(sent);
     });
   }
 
@@ -197,15 +201,11 @@ export class ObjectStorage {
 
   /** Remembers the storage as it is now. The returned function puts it back, as often as it is called. */
   pointInTime(): () => void {
-    const at = join(mkdtempSync(join(tmpdir(), 'pmail-object-')), 'storage.db');
-    this.database.prepare('VACUUM INTO ?').run(at);
+    const copy = imageOf(this.database);
+    if (copy === undefined) throw new Error('this node cannot copy a database: 24.22 or newer is needed');
     const alarm = this.alarmAt;
     return () => {
-      // A copy of the copy, so that what happens from here on does not change it.
-      copyFileSync(at, `${at}.live`);
-      this.database = new DatabaseSync(`${at}.live`);
-      // Nobody pulls the plug on a double, so it need not wait for the disk.
-      this.database.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF');
+      this.database = copy();
       this.#inner = nodeSql(this.database);
       this.alarmAt = alarm;
     };

@@ -19,8 +19,17 @@ function prepared(database: DatabaseSync): (query: string) => StatementSync {
   };
 }
 
+/** How a transaction is begun, kept and undone. */
+export interface Brackets {
+  begin: string;
+  commit: string;
+  rollback: string;
+}
+
+const WHOLE: Brackets = { begin: 'BEGIN', commit: 'COMMIT', rollback: 'ROLLBACK' };
+
 /** Storage of one object. */
-export function nodeSql(database: DatabaseSync): Sql {
+export function nodeSql(database: DatabaseSync, { begin, commit, rollback }: Brackets = WHOLE): Sql {
   const prepare = prepared(database);
   let inside = false;
   return {
@@ -36,13 +45,13 @@ export function nodeSql(database: DatabaseSync): Sql {
     transaction: (body) => {
       if (inside) throw new Error('transactions are not nested');
       inside = true;
-      database.exec('BEGIN');
+      database.exec(begin);
       try {
         const result = body();
-        database.exec('COMMIT');
+        database.exec(commit);
         return result;
       } catch (error) {
-        database.exec('ROLLBACK');
+        database.exec(rollback);
         throw error;
       } finally {
         inside = false;
@@ -52,34 +61,37 @@ export function nodeSql(database: DatabaseSync): Sql {
 }
 
 /** The shared database. Each batch is one transaction, as in D1. */
-export function nodeDb(database: DatabaseSync): Db {
+export function nodeDb(database: DatabaseSync, { begin, commit, rollback }: Brackets = WHOLE): Db {
   const prepare = prepared(database);
   return {
     batch: (statements) => {
-      database.exec('BEGIN');
+      database.exec(begin);
       try {
         const results = statements.map(
           ({ sql, bindings }) => prepare(sql).all(...bindings) as Record<string, SqlValue>[],
         );
-        database.exec('COMMIT');
+        database.exec(commit);
         return Promise.resolve(results);
       } catch (error) {
-        database.exec('ROLLBACK');
+        database.exec(rollback);
         return Promise.reject(error instanceof Error ? error : new Error(String(error)));
       }
     },
   };
 }
 
-/** An empty directory with every migration applied. */
-export const memoryDirectory: () => DatabaseSync = databaseTemplate((database) => {
+/** Applies every migration of the directory. */
+export function migrateDirectory(database: DatabaseSync): void {
   const schema = readdirSync(MIGRATIONS)
     .filter((name) => name.endsWith('.sql'))
     .sort()
     .map((name) => readFileSync(new URL(name, MIGRATIONS), 'utf8'))
     .join('\n');
   database.exec(schema);
-});
+}
+
+/** An empty directory. */
+export const memoryDirectory: () => DatabaseSync = databaseTemplate(migrateDirectory);
 
 /** Storage of one object, in memory. */
 export function memorySql(): Sql {

@@ -9,7 +9,7 @@ import { errorPlace } from '../log.ts';
  * with its last job. A throw is a fault that nobody foresaw: the queue delivers again later.
  */
 export async function runBatch<T>(
-  batch: MessageBatch<T>,
+  batch: Pick<MessageBatch<T>, 'queue' | 'messages'>,
   log: Log,
   run: (job: T, letNext: () => void) => Promise<Disposition>,
 ): Promise<void> {

@@ -1,14 +1,15 @@
-import { cloudflareEvent } from '@pmail/core/delivery/cloudflare-event.ts';
 import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
+import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
 import type { RelayPlaces } from '@pmail/engine/consumers/relay-places.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
-import { ACK, type Disposition } from '@pmail/engine/consumers/world.ts';
+import type { Disposition } from '@pmail/engine/consumers/world.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import { newId } from '../ports/random.ts';
 import { runBatch } from './batch.ts';
+import { consumeDelivery } from './delivery.ts';
 import { relayPlaces } from './relay.ts';
 import { webhookWorld } from './webhook-world.ts';
 import { consumeWebhooks } from './webhooks.ts';
@@ -27,7 +28,7 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
         consumeInbound(consumerWorld(env, job.request_id, null), job),
       );
     case 'pm-delivery-events':
-      return runBatch(batch, log, (body) => delivery(env, body));
+      return consumeDelivery(batch, env, log);
     case 'pm-webhooks':
       return consumeWebhooks(batch as MessageBatch<WebhookJob>, webhookWorld(env, newId('req', Date.now())));
     default:
@@ -39,13 +40,7 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
 function outbound(env: Env, job: OutboundJob, places: RelayPlaces): Promise<Disposition> {
   if (job.kind === 'transport_event')
     return consumeEvent(consumerWorld(env, newId('req', Date.now()), null), job.event);
+  if (job.kind === 'learned_id')
+    return consumeLearnedId(consumerWorld(env, newId('req', Date.now()), null), job.learned);
   return consumeSend({ ...consumerWorld(env, job.request_id, job), relay_places: places }, job);
-}
-
-async function delivery(env: Env, body: unknown): Promise<Disposition> {
-  const world = consumerWorld(env, newId('req', Date.now()), null);
-  const parsed = cloudflareEvent(body);
-  if (parsed.kind === 'event') return consumeEvent(world, parsed.event);
-  world.count(parsed.kind === 'unknown_type' ? 'delivery_unknown_type_total' : 'delivery_unparsable_total');
-  return ACK;
 }

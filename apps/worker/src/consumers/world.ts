@@ -53,9 +53,9 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
         recordOutcome: (request) => stub.recordOutcome(call(route), request),
         recordSuppressed: (request) => stub.recordSuppressed(call(route), request),
         learnMessageId: (copy) => stub.learnMessageId(call(route), copy),
-        learnReportedIds: (ids) => stub.learnReportedIds(call(route), ids),
         stopSend: (id, reason) => stub.stopSend(call(route), id, reason),
         applyEvent: (event) => stub.applyEvent(call(route), event),
+        learnId: (learned) => stub.learnId(call(route), learned),
         ingest: (request) => stub.ingest(call(route), request),
         emitEvent: (type, data, known) => stub.emitEvent(call(route), type, data, known),
       };

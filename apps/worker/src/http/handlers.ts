@@ -6,10 +6,12 @@ import { hookHandlers } from './routes/hooks.ts';
 import { identityHandlers } from './routes/identities.ts';
 import { keyHandlers } from './routes/keys.ts';
 import { linkHandlers } from './routes/links.ts';
+import { listHandlers } from './routes/lists.ts';
 import { messageHandlers } from './routes/messages.ts';
 import { platformHandlers } from './routes/platform.ts';
 import { recoveryHandlers } from './routes/recovery.ts';
 import { sendHandlers } from './routes/sends.ts';
+import { suppressionHandlers } from './routes/suppressions.ts';
 import { systemHandlers } from './routes/system.ts';
 import { tenantHandlers } from './routes/tenants.ts';
 import { threadHandlers } from './routes/threads.ts';
@@ -32,6 +34,8 @@ export const handlers: Handlers<RequestContext> = {
   ...usageHandlers,
   ...webhookHandlers,
   ...webhookDeliveryHandlers,
+  ...suppressionHandlers,
+  ...listHandlers,
   ...platformHandlers,
   ...recoveryHandlers,
   ...hookHandlers,

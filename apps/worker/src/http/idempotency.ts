@@ -1,6 +1,6 @@
 import type { RouteId, RouteSpec } from '@pmail/contracts/routes.ts';
 import { canonicalJson, type Json } from '@pmail/core/canonical-json.ts';
-import { sha256Hex } from '@pmail/core/hash.ts';
+import { sha256Hex, toHex } from '@pmail/core/hash.ts';
 import { type IdentityId, type MessageId, parseId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { ok, type Result, refuse } from '@pmail/core/result.ts';
@@ -11,6 +11,7 @@ import {
   type RecordKey,
   type StoredAnswer,
 } from '@pmail/engine/directory/idempotency.ts';
+import { hmac } from '../ports/secrets.ts';
 import { mailboxCall, mailboxOf, type RequestContext } from './context.ts';
 import { object } from './object-call.ts';
 
@@ -45,7 +46,8 @@ export async function underKey(
   const mark = {
     method: spec.method,
     path: context.path,
-    fingerprint: await sha256Hex(canonicalJson(fingerprinted(context, spec))),
+    // Keyed, because a body may hold an address that is stored nowhere else in a form that could be guessed.
+    fingerprint: toHex(await hmac(context.config.hash_key, canonicalJson(fingerprinted(context, spec)))),
   };
   const begin = await beginRequest(db, record, mark, now, LIMITS.idempotency_retention_ms);
   switch (begin.kind) {

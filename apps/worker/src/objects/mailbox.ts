@@ -1,5 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
-import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { DeliveryEvent, LearnedId } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
@@ -12,7 +12,7 @@ import type { CancelAnswer, StopAnswer } from '@pmail/engine/mailbox/cancel.ts';
 import type { DryRunAnswer } from '@pmail/engine/mailbox/dry-run.ts';
 import { MailboxEngine } from '@pmail/engine/mailbox/engine.ts';
 import type { IngestAnswer, IngestRequest } from '@pmail/engine/mailbox/ingest.ts';
-import type { JournalCopy, ReportedIds } from '@pmail/engine/mailbox/learn-ids.ts';
+import type { JournalCopy } from '@pmail/engine/mailbox/learn-ids.ts';
 import type * as Read from '@pmail/engine/mailbox/read.ts';
 import type { RebuildProgress } from '@pmail/engine/mailbox/rebuild-types.ts';
 import type { OutcomeAnswer, OutcomeRequest } from '@pmail/engine/mailbox/record-outcome.ts';
@@ -117,12 +117,12 @@ export class IdentityMailbox extends DurableObject<Env> {
     return this.#owned(call).learnMessageId(copy);
   }
 
-  learnReportedIds(call: CallContext, ids: ReportedIds): boolean {
-    return this.#owned(call).learnReportedIds(ids);
-  }
-
   applyEvent(call: CallContext, event: DeliveryEvent): Promise<EventAnswer> {
     return this.#owned(call).applyEvent(event);
+  }
+
+  learnId(call: CallContext, learned: LearnedId): boolean {
+    return this.#owned(call).learnId(learned);
   }
 
   ingest(call: CallContext, request: IngestRequest): Promise<IngestAnswer> {

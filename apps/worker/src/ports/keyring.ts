@@ -65,6 +65,16 @@ export async function signingKeys(
   return (cached.ring.get(purpose) ?? []).filter(({ verify_until: until }) => until === null || until > now);
 }
 
+/**
+ * The key to sign with as the directory has it at this moment, for what nobody can make good once it has left: a link that
+ * was signed with a key just revoked leads nowhere for ever.
+ */
+export async function signingKeyNow(world: KeyringWorld, purpose: SigningPurpose): Promise<SigningKey | undefined> {
+  cache.delete(world.cacheKey);
+  const [key] = await signingKeys(world, purpose);
+  return key;
+}
+
 /** Older than a time, or from a future that a clock put right has taken back. */
 function isOlder(at: number, ms: number, now: number): boolean {
   return now - at > ms || at > now;
@@ -148,6 +158,7 @@ export async function rotateSigningKey(
       seen,
       next,
       previous_until: previousUntil,
+      end_older: revoke,
       reusable_before: reusableBefore,
       audit: audit(kid, seen?.kid ?? null),
     });

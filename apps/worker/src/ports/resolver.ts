@@ -1,3 +1,4 @@
+import { concatBytes } from '@pmail/core/hash.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { decode, encode, type Packet, RECURSION_DESIRED } from 'dns-packet';
 
@@ -44,12 +45,33 @@ async function ask(resolver: string, host: string, type: 'A' | 'AAAA', signal: A
     await response.body?.cancel();
     throw new ResolverFault(`the resolver answered ${response.status}`);
   }
-  const bytes = new Uint8Array(await response.arrayBuffer());
-  if (bytes.length > ANSWER_BYTES_MAX) throw new ResolverFault('the answer is too large');
-  return addressesIn(decode(Buffer.from(bytes)), type);
+  return addressesIn(decode(Buffer.from(await readBytes(response))), type, host);
 }
 
-function addressesIn(packet: Packet, type: 'A' | 'AAAA'): string[] {
+async function readBytes(response: Response): Promise<Uint8Array> {
+  const reader = response.body?.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  while (reader !== undefined) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    length += value.length;
+    if (length > ANSWER_BYTES_MAX) {
+      await reader.cancel();
+      throw new ResolverFault('the answer is too large');
+    }
+    chunks.push(value);
+  }
+  return concatBytes(...chunks);
+}
+
+/** What is not the whole answer to this question tells nothing about the host. */
+function addressesIn(packet: Packet, type: 'A' | 'AAAA', host: string): string[] {
+  const [question] = packet.questions ?? [];
+  const asked = question?.type === type && question.name.toLowerCase() === host.toLowerCase();
+  if (packet.type !== 'response' || packet.flag_tc === true || !asked) {
+    throw new ResolverFault('the answer is none to the question, or was cut');
+  }
   if (packet.rcode === NXDOMAIN) return [];
   if (packet.rcode !== 'NOERROR') throw new ResolverFault(`the resolver answered ${packet.rcode ?? 'nothing'}`);
   return (packet.answers ?? []).flatMap((answer) => (answer.type === type ? [answer.data] : []));

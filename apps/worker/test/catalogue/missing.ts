@@ -10,7 +10,7 @@ import { FILE, operator, type Provocation, sample, somebody, type World } from '
 const ULID = '01JABCDEFGHJKMNPQRSTVWXYZ0';
 
 /** A malformed id and a well-formed one of nothing, for every route whose path has the parameter. */
-function missing(param: PathParam, code: Provocation['code'], prefix: string): Provocation[] {
+export function missing(param: PathParam, code: Provocation['code'], prefix: string): Provocation[] {
   return [
     ['malformed', 'nonsense'],
     ['of another kind', `req_${ULID}`],

@@ -32,6 +32,8 @@ export interface World extends Lab {
   clerksMessage: string;
   /** The token of a link to ann's file. */
   link: string;
+  /** An endpoint of the lab, tested twice. */
+  webhook: string;
 }
 
 export const FILE = { filename: 'note.txt', content_type: 'text/plain', content_base64: 'aGVsbG8=' };
@@ -54,6 +56,7 @@ export async function makeWorld(): Promise<World> {
   await atRest(lab.ann, lab.bob, other.ann);
   const spare = await makeKey(root, { level: 'tenant', tenant_id: lab.tenant });
   const attachment = first.attachments[0]?.id ?? newId('att', 0);
+  const webhook = await subscriptions(lab);
   const [event] = (await call(lab.key, 'events.list', { query: { identity_id: lab.ann } })).data;
   return {
     ...lab,
@@ -75,7 +78,27 @@ export async function makeWorld(): Promise<World> {
       message_id: first.id,
       attachment_id: attachment,
     }),
+    webhook,
   };
+}
+
+const HELD = 'held@example.net';
+const LISTED = { direction: 'receive', kind: 'allow', entry: '@example.net' };
+export const HOOK = { url: 'https://hooks.acme.com/in', events: ['identity.paused'] };
+
+/** Two endpoints, two attempts, two suppressions and two entries of a list: enough for a second page of each. */
+async function subscriptions({ key, tenant }: Lab): Promise<string> {
+  const params = { tenant_id: tenant };
+  const { id } = await call(key, 'webhooks.createOfTenant', { params, body: HOOK });
+  await call(key, 'webhooks.createOfTenant', { params, body: HOOK });
+  for (let n = 0; n < 2; n++) await call(key, 'webhooks.test', { params: { webhook_id: id } });
+  for (const address of [HELD, `other.${HELD}`]) {
+    await call(key, 'suppressions.create', { params, body: { address, reason: 'manual' } });
+  }
+  for (const entry of [LISTED.entry, '@example.org']) {
+    await call(key, 'lists.put', { params: { ...params, ...LISTED, entry } });
+  }
+  return id;
 }
 
 /** The token of a link, as the mailbox makes it for a file too large to send. */
@@ -102,6 +125,14 @@ const BODIES: Partial<Record<RouteId, object>> = {
   'messages.forward': { to: ['delivered@simulator.invalid'], text: 'Look' },
   'messages.update': {},
   'messages.resolve': { outcome: 'sent' },
+  'webhooks.create': HOOK,
+  'webhooks.createOfTenant': HOOK,
+  'webhooks.update': {},
+  'webhooks.rotateSecret': {},
+  'webhooks.replay': { since: '2026-01-01T00:00:00Z' },
+  'suppressions.create': { address: HELD, reason: 'manual' },
+  'suppressions.delete': {},
+  'lists.put': {},
 };
 
 /** A request for a platform key that the route would answer with success. */
@@ -122,6 +153,9 @@ export function sample(world: World, route: RouteId): Call {
       key_id: world.spareKey,
       purpose: 'cursor',
       token: world.link,
+      webhook_id: world.webhook,
+      address: HELD,
+      ...LISTED,
     },
     query: {
       ...(byTenant ? { tenant_id: world.tenant } : {}),

@@ -4,6 +4,7 @@ import type { ROUTES, RouteAnswer, RouteId } from '../routes.ts';
 import { exampleId } from '../schemas/common.ts';
 import { LEDGER_REBUILD } from '../schemas/ledger-rebuild.ts';
 import { ACCEPTED, ADDRESS, BILLING, IDENTITY, KEY, MESSAGE, TENANT, THREAD } from './example-resources.ts';
+import { LIST_ENTRY, MANUAL_SUPPRESSION, SUPPRESSION } from './example-suppressions.ts';
 import { WEBHOOK, WEBHOOK_DELIVERY } from './example-webhooks.ts';
 
 type BodyExample<K extends RouteId> = (typeof ROUTES)[K]['body'] extends infer B extends z.ZodType ? z.input<B> : never;
@@ -131,6 +132,15 @@ const TYPED = {
   'webhooks.test': { answers: { 200: WEBHOOK_DELIVERY } },
   'webhooks.deliveries.list': { answers: { 200: { data: [WEBHOOK_DELIVERY], next_cursor: null } } },
   'webhooks.replay': { body: { event_ids: [WEBHOOK_DELIVERY.event_id] }, answers: { 202: { queued: 1 } } },
+  'suppressions.list': { answers: { 200: { data: [SUPPRESSION], next_cursor: null } } },
+  'suppressions.create': {
+    body: { address: 'sam@example.net', reason: 'manual', note: 'asked by phone' },
+    answers: { 201: MANUAL_SUPPRESSION, 200: SUPPRESSION },
+  },
+  'suppressions.delete': { body: { confirm_complaint_removal: true } },
+  'lists.list': { answers: { 200: { data: [LIST_ENTRY], next_cursor: null } } },
+  'lists.get': { answers: { 200: LIST_ENTRY } },
+  'lists.put': { body: { note: 'a competitor' }, answers: { 201: LIST_ENTRY, 200: LIST_ENTRY } },
   'messages.send': {
     body: {
       to: [{ address: 'sam@example.net', name: 'Sam Field' }],

@@ -109,7 +109,8 @@ function responses(id: RouteId, spec: RouteSpec): JsonObject {
 }
 
 function requestBody(id: RouteId, spec: RouteSpec): JsonObject | undefined {
-  if (spec.rawBody !== undefined) return { required: true, content: { [spec.rawBody]: { schema: { type: 'string' } } } };
+  if (spec.rawBody !== undefined)
+    return { required: true, content: { [spec.rawBody]: { schema: { type: 'string' } } } };
   if (spec.body === null) return undefined;
   const media: JsonObject = { schema: refTo(spec.body) };
   const example = EXAMPLES[id]?.body;

@@ -1,3 +1,4 @@
+import { parseAddress } from '@pmail/core/address/address.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { parseRfc3339 } from '@pmail/core/time.ts';
 import { z } from 'zod';
@@ -5,7 +6,7 @@ import { replaceDoc } from './doc.ts';
 
 /**
  * Parameters of the query string. They arrive as text and leave typed: counts as numbers, switches as booleans, times
- * as Unix milliseconds. What documentation shows is set beside each, since the text form says little.
+ * as Unix milliseconds, addresses in their one spelling. What documentation shows is set beside each, since the text form says little.
  */
 
 /** A count between `min` and `max`, decimal digits only. */
@@ -41,6 +42,19 @@ export function timeParam(description: string) {
       return z.NEVER;
     })
     .meta(replaceDoc({ type: 'string', format: 'date-time', description }));
+}
+
+/** An email address in any spelling, in its one spelling. */
+export function addressParam(description: string) {
+  return z
+    .string()
+    .transform((text, context) => {
+      const parsed = parseAddress(text);
+      if (parsed.ok) return parsed.address;
+      context.addIssue(parsed.message);
+      return z.NEVER;
+    })
+    .meta(replaceDoc({ type: 'string', maxLength: LIMITS.address_chars_max, description }));
 }
 
 /** Some of a few names, separated by commas. */

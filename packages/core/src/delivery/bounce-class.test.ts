@@ -23,8 +23,14 @@ describe('what a code says', () => {
     ['4.4.7', 'transient'],
     ['4.7.0', 'transient'],
     ['5.0.0', 'address'],
-    ['5.5.0', 'address'],
-    ['5.6.0', 'address'],
+    ['5.2.0', 'address'],
+    ['5.2.3', 'system'],
+    ['5.2.4', 'system'],
+    ['5.2.30', 'address'],
+    ['5.5.0', 'system'],
+    ['5.5.4', 'system'],
+    ['5.6.0', 'system'],
+    ['5.6.7', 'system'],
   ] as const)('%s: %s', (code, kind) => {
     expect(bounceClass(code, null)).toBe(kind);
   });
@@ -52,6 +58,9 @@ describe('a bounce of which the provider says nothing more', () => {
     ['5.3.2', '554', HARD_KEPT],
     ['5.4.1', '550', HARD_KEPT],
     ['5.7.1', '550', HARD_KEPT],
+    ['5.2.3', '552', HARD_KEPT],
+    ['5.5.2', '500', HARD_KEPT],
+    ['5.6.1', '554', HARD_KEPT],
     ['4.2.1', '450', SOFT],
     ['5.0.0', null, HARD],
     [null, '550', HARD],

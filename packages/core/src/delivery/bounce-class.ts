@@ -1,10 +1,16 @@
 import type { AbuseOutcome, DeliveryKind, SuppressionReason } from './events.ts';
 
 /**
- * What kind of failure a code names (RFC 3463): the address itself, a full mailbox, the receiving system or its
- * policy, or something that passes.
+ * What kind of failure a code names (RFC 3463): the address itself, a full mailbox, anything else about the system or
+ * the message (its policy, its protocol, the size or the content it takes), or something that passes.
  */
 export type BounceClass = 'address' | 'mailbox_full' | 'system' | 'transient' | 'unspecified';
+
+/**
+ * System, routing, protocol, content and policy; of the mailbox codes, too long a message (2.3) and a list that cannot be
+ * expanded (2.4). None says that the address is wrong, so none keeps anybody from being written to again.
+ */
+const ABOUT_SYSTEM = /^(?:[34567]\.|2\.[34]$)/;
 
 /** Reads the enhanced code first, else the reply code; a permanent one without usable detail counts as the address. */
 export function bounceClass(enhancedCode: string | null, smtpCode: string | null): BounceClass {
@@ -13,9 +19,7 @@ export function bounceClass(enhancedCode: string | null, smtpCode: string | null
     const [, severity, subject, detail] = match;
     if (subject === '2' && detail === '2') return 'mailbox_full';
     if (severity === '4') return 'transient';
-    if (severity === '5') {
-      return subject === '3' || subject === '4' || subject === '7' ? 'system' : 'address';
-    }
+    if (severity === '5') return ABOUT_SYSTEM.test(`${subject}.${detail}`) ? 'system' : 'address';
   }
   if (smtpCode?.startsWith('4')) return 'transient';
   if (smtpCode?.startsWith('5')) return 'address';

@@ -4,6 +4,7 @@ import { cutUnits } from '../message/text.ts';
 import { parseRfc3339 } from '../time.ts';
 import { judgeBounce, judgeOther } from './bounce-class.ts';
 import type { DeliveryEvent, DeliveryKind } from './events.ts';
+import { type Tree, text, tree } from './json-tree.ts';
 
 /**
  * Events of Cloudflare Email Sending as the queue delivers them: the facts are nested in `payload`, the time stands in
@@ -17,16 +18,6 @@ export type CloudflareParse =
 
 const PREFIX = 'cf.email.sending.message.';
 const KINDS: readonly DeliveryKind[] = ['delivered', 'deferred', 'bounced', 'failed', 'rejected', 'complained'];
-
-type Tree = Record<string, unknown>;
-
-function tree(value: unknown): Tree {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Tree) : {};
-}
-
-function text(value: unknown): string | null {
-  return typeof value === 'string' && value !== '' ? value : typeof value === 'number' ? String(value) : null;
-}
 
 export function cloudflareEvent(body: unknown): CloudflareParse {
   const root = tree(body);

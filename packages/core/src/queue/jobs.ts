@@ -1,4 +1,4 @@
-import type { DeliveryEvent } from '../delivery/events.ts';
+import type { DeliveryEvent, LearnedId } from '../delivery/events.ts';
 import type { EventId, Id, IdentityId, MessageId, TenantId } from '../ids.ts';
 
 /** What the queues carry: pointers made of ids, never content. `v` is the version of the shape. */
@@ -22,7 +22,16 @@ export interface EventJob {
   event: DeliveryEvent;
 }
 
-export type OutboundJob = SendJob | EventJob;
+/** A provider has told the ids of a message, and nothing else about it. */
+export interface LearnedIdJob {
+  v: 1;
+  kind: 'learned_id';
+  tenant_id: TenantId;
+  identity_id: IdentityId;
+  learned: LearnedId;
+}
+
+export type OutboundJob = SendJob | EventJob | LearnedIdJob;
 
 /** Raw mail has arrived for an identity. */
 export interface InboundJob {

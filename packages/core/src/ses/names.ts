@@ -12,8 +12,8 @@ export function isAwsRegion(text: string): boolean {
 }
 
 /**
- * The Message-ID that recipients see, without brackets: SES replaces the one that a message comes with, and says only the
- * bare id.
+ * The Message-ID that recipients see, without brackets: SES replaces the one that a message comes with, and tells only the
+ * bare id, whatever its events say elsewhere.
  */
 export function sesWireId(messageId: string, region: string): string {
   return `${messageId}@${region === 'us-east-1' ? 'email' : region}.amazonses.com`;

@@ -1,5 +1,5 @@
-import { describe, expect, test } from 'vitest';
-import { disables, isFinal, judgeStatus, WEBHOOK_ERRORS } from './outcome.ts';
+import { expect, test } from 'vitest';
+import { isFinal, judgeStatus, WEBHOOK_ERRORS } from './outcome.ts';
 
 test.each([
   [200, null],
@@ -24,23 +24,4 @@ test.each([
 
 test('only three errors end a delivery at once', () => {
   expect(WEBHOOK_ERRORS.filter(isFinal)).toEqual(['status_410', 'event_unavailable', 'endpoint_disabled']);
-});
-
-describe('an endpoint is disabled', () => {
-  const NOW = 1_000_000_000_000;
-  const DAY = 86_400_000;
-
-  test('at once when it says that it is gone', () => {
-    expect(disables('status_410', { count: 1, first_at: NOW }, NOW)).toBe('gone');
-  });
-
-  test.each([
-    [100, DAY, 'failing'],
-    [5_000, 3 * DAY, 'failing'],
-    [99, 30 * DAY, null],
-    [100, DAY - 1, null],
-    [5_000, 0, null],
-  ] as const)('after %i failures over %i ms: %s', (count, age, expected) => {
-    expect(disables('status_5xx', { count, first_at: NOW - age }, NOW)).toBe(expected);
-  });
 });

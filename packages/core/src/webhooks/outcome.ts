@@ -38,19 +38,3 @@ function statusError(status: number): WebhookError | null {
 export function isFinal(error: WebhookError): boolean {
   return error === 'event_unavailable' || error === 'endpoint_disabled' || error === 'status_410';
 }
-
-/**
- * Whether failures disable an endpoint: at once when it says that it is gone, else when very many in a row failed over a
- * long time.
- */
-export function disables(
-  error: WebhookError,
-  failures: { count: number; first_at: number },
-  now: number,
-): 'gone' | 'failing' | null {
-  if (error === 'status_410') return 'gone';
-  return failures.count >= FAILURES_MAX && now - failures.first_at >= FAILURES_SPREAD_MS ? 'failing' : null;
-}
-
-const FAILURES_MAX = 100;
-const FAILURES_SPREAD_MS = 24 * 3_600_000;

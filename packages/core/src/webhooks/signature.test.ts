@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { utf8 } from '../hash.ts';
+import { sha256Hex, utf8 } from '../hash.ts';
 import { signWebhook, webhookSecret } from './signature.ts';
 
 const NOW = Date.UTC(2026, 10, 30, 9, 0, 0, 412);
@@ -52,6 +52,17 @@ describe('a signature', () => {
     for (const secret of [OTHER, SECRET]) expect(() => new Webhook(secret).verify(BODY, { ...headers })).not.toThrow();
     const alone = await signWebhook([OTHER], ID, Number(headers['webhook-timestamp']) * 1_000, utf8(BODY));
     expect(alone['webhook-signature']).toBe(first);
+  });
+
+  test('of two secrets over bytes that a parse would change is the known one', async () => {
+    const body = utf8(BODY.replace('Résumé   ', 'Résumé \u2028 '));
+    const fresh = 'whsec_ZWZnaGlqa2xtbm9wcXJzdHV2d3h5ent8fX5/gIGCg4Q=';
+    const old = 'whsec_AQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0eHyA=';
+    expect(await sha256Hex(body)).toBe('f952731a3e4e5e7ead4b5104d7f95033e89268f11b0f67307bb5419e3f051cba');
+    const first = 'v1,SYYRr38X+ZGbGBFrm8xDezF2gffsSN+oYB6HW2V1Q0I=';
+    const both = await signWebhook([fresh, old], ID, 1_796_029_200_000, body);
+    expect(both['webhook-signature']).toBe(`${first} v1,byHs8Q2MUXznWB0NeONTFVJtc3VVpFLyC3H0PfWtQ0Y=`);
+    expect((await signWebhook([fresh], ID, 1_796_029_200_000, body))['webhook-signature']).toBe(first);
   });
 
   test('does not verify after its time', async () => {

@@ -1,5 +1,7 @@
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { auditStatement } from '../directory/audit.ts';
+import { auditEntry } from '../directory/directory.fixture.ts';
 import { DAY, SECOND } from '../mailbox/mailbox.fixture.ts';
 import { accepted, attempt, report } from '../mailbox/transport.fixture.ts';
 import { consumeEvent } from './event.ts';
@@ -135,14 +137,82 @@ describe('the pause happens once', () => {
     expect(await service.audit('identity.auto_pause')).toHaveLength(1);
   });
 
-  test('and a repeat of the report that did it does not undo a resume', async () => {
-    const events = await prepare('complained', 4);
+  test('although it is recorded only after the report has been forgotten by its mailbox', async () => {
+    const [first, ...events] = await prepare('complained', 5);
+    if (first === undefined) throw new Error('no report');
+    for (const event of events.slice(0, 3)) await consume(event);
+    service.rig.sql.run("UPDATE deliveries SET provider_event_ids_json = '[]'");
+    for (const event of events.slice(0, 3)) await consume(event);
+    expect(await identity()).toMatchObject({ status: 'active' });
+    await consume(first);
+    expect(await identity()).toEqual(paused);
+  });
+});
+
+/** As a tenant's key does it: with its entry in the log. */
+async function resume(): Promise<void> {
+  service.rig.clock.now += DAY;
+  await service.set('identities', 'status', 'active');
+  const { id, tenant_id } = service.identity;
+  await service.db.batch([
+    auditStatement({ ...auditEntry('identity.resume', tenant_id), target_id: id, at: service.rig.clock.now }),
+  ]);
+  service.rig.clock.now += SECOND;
+}
+
+describe('after a resume', () => {
+  test('no repeat of what was counted before pauses again, neither the one that did it nor any other', async () => {
+    const events = await prepare('complained', 7);
     for (const event of events) await consume(event);
     expect(await identity()).toEqual(paused);
-    service.rig.clock.now += DAY;
-    await service.set('identities', 'status', 'active');
-    for (const event of events.slice(3)) await consume(event);
+    await resume();
+    for (const event of [...events, ...events]) await consume(event);
     expect(await identity()).toMatchObject({ status: 'active' });
     expect(told()).toHaveLength(1);
+    expect(await service.audit('identity.auto_pause')).toHaveLength(1);
   });
+
+  test('deliveries and bounces do not pause for the complaints of before', async () => {
+    const others = [
+      ...(await prepare('delivered', 5)),
+      ...(await prepare('bounced', 5)),
+      ...(await prepare('failed', 5)),
+    ];
+    for (const event of await prepare('complained', 4)) await consume(event);
+    expect(await identity()).toEqual(paused);
+    await resume();
+    for (const event of others) await consume(event);
+    expect(await identity()).toMatchObject({ status: 'active' });
+  });
+
+  test('one more complaint does, for the window is what it is', async () => {
+    const late = (await prepare('complained', 1))[0];
+    if (late === undefined) throw new Error('no report');
+    for (const event of await prepare('complained', 4)) await consume(event);
+    await resume();
+    for (let i = 0; i < 3; i++) await consume(late);
+    expect(await identity()).toEqual(paused);
+    expect(told().map(({ metrics }) => metrics)).toMatchObject([{ complaints: 4 }, { complaints: 5 }]);
+  });
+
+  test('a report that was counted before it and whose run died does not pause any more', async () => {
+    const events = await prepare('complained', 4);
+    const tipping = events.pop();
+    if (tipping === undefined) throw new Error('no report');
+    for (const event of events) await consume(event);
+    service.dieAt('event.outcome_recorded');
+    await expect(consumeEvent(service.world(), tipping)).rejects.toThrow();
+    await resume();
+    await consume(tipping);
+    expect(await identity()).toMatchObject({ status: 'active' });
+  });
+});
+
+test('a report of long ago, which may have been counted and forgotten, is counted no more', async () => {
+  const events = await prepare('complained', 2);
+  service.rig.clock.now += 7 * DAY;
+  for (const event of events) await consume(event);
+  expect(service.rig.quotaStorage.sql.first('SELECT COUNT(*) AS n FROM outcomes')).toEqual({ n: 0 });
+  // The person who complained is not written to again, however long the report took.
+  expect(await service.rows('SELECT 1 FROM suppressions')).toHaveLength(2);
 });

@@ -136,9 +136,9 @@ describe('a suppression', () => {
   });
 
   test('that stands there because of another message is neither changed nor told again', async () => {
-    await consume(about('bounced'));
     const { id: second } = await service.send({ to: [JO] });
     await attempt(service.rig, second, accepted({ provider_message_id: 'prov-2' }));
+    await consume(about('bounced'));
     await consume(about('complained', { provider_message_id: 'prov-2' }));
     expect(await suppressions()).toEqual([expect.objectContaining({ reason: 'hard_bounce', source_message_id: id })]);
     expect(service.rig.eventData('suppression.created')).toHaveLength(1);
@@ -164,8 +164,13 @@ describe('a suppression', () => {
   });
 
   test.each([
+    ['dies at its start', () => service.dieAt('event.start')],
     ['dies before it', () => service.dieAt('event.applied')],
     ['dies after it', () => service.dieAt('event.suppressed')],
+    ['dies after the count of its outcome', () => service.dieAt('event.outcome_recorded')],
+    ['dies inside the mailbox', () => service.rig.dieAt('event.in_transaction')],
+    ['hears no answer from the mailbox', () => service.applies.loseNext()],
+    ['cannot read the sender', () => service.queries.failNext()],
     ['cannot write it', () => service.queries.failNext(1, 1)],
     ['hears no answer to writing it', () => service.queries.loseNext()],
     ['cannot tell of it', () => service.emits.failNext()],
@@ -202,7 +207,7 @@ describe('a batch of provider events as the queue hands it over', () => {
     };
   }
 
-  test('with repeats, stale and unknown ones: every one is acknowledged, and what counts is applied (V1, V2, V5)', async () => {
+  test('case 42: with repeats, stale and unknown ones: every one is acknowledged, and what counts is applied (V1, V2, V5)', async () => {
     service.rig.clock.now = Date.parse('2026-11-30T09:00:00.000Z');
     const { id: booking } = await service.send({ to: [JO], subject: 'Your booking 4471' });
     await attempt(service.rig, booking, accepted({ provider_message_id: '0101019ab3c4-msg-4471' }));

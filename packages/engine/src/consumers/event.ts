@@ -5,7 +5,7 @@ import { derivedId, type MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { pauseForAbuse } from '../directory/abuse.ts';
 import { readScope } from '../directory/facts.ts';
-import { type Route, routeSender } from '../directory/routing.ts';
+import { type Route, routeSender, type SenderRoute } from '../directory/routing.ts';
 import { suppress } from '../directory/suppressions.ts';
 import type { EventAnswer } from '../mailbox/apply-event.ts';
 import { ACK, type ConsumerWorld, type Disposition, retryAfter } from './world.ts';
@@ -35,10 +35,14 @@ export async function consumeEvent(world: ConsumerWorld, event: DeliveryEvent): 
   return ACK;
 }
 
-/** The event may have overtaken the record of its own send: its age, not the count of deliveries, ends the waiting. */
 function notFound(world: ConsumerWorld, event: DeliveryEvent, ambiguous: boolean): Disposition {
   if (ambiguous) world.count('reconcile_ambiguous_total');
-  if (world.now() - event.occurred_at < LIMITS.event_orphan_age_ms) return retryAfter(LIMITS.event_retry_s * 1_000);
+  return untilOrphaned(world, event.occurred_at);
+}
+
+/** A report may have overtaken the record of its own send: its age, not the count of deliveries, ends the waiting. */
+export function untilOrphaned(world: ConsumerWorld, occurredAt: number): Disposition {
+  if (world.now() - occurredAt < LIMITS.event_orphan_age_ms) return retryAfter(LIMITS.event_retry_s * 1_000);
   world.count('delivery_orphaned_total');
   return ACK;
 }
@@ -84,21 +88,30 @@ export async function suppressAddress(
     );
 }
 
-async function countOutcome(world: ConsumerWorld, route: Route, event: DeliveryEvent, answer: Found): Promise<void> {
-  if (answer.outcome === null) return;
-  const scope = await readScope(world.db, route.identity_id, world.now(), world.deployment);
-  if (scope === undefined) return;
-  const { complaint_rate_pause, bounce_rate_pause } = scope.tenant.policy.abuse;
-  const judged = await world.quota(scope.quota_do_id, route.tenant_id).recordOutcome({
+/** Rates that no window is over. */
+const NEVER = { complaint_rate_pause: 1, bounce_rate_pause: 1 } as const;
+
+async function countOutcome(
+  world: ConsumerWorld,
+  route: SenderRoute,
+  event: DeliveryEvent,
+  answer: Found,
+): Promise<void> {
+  // Its id may be forgotten where it would be known again; and it says nothing about how the identity sends now.
+  if (answer.outcome === null || world.now() - event.occurred_at >= LIMITS.outcome_event_retention_ms) return;
+  const { outcome } = answer;
+  // Nothing but these can call for a pause, so nothing else needs to know at which rate.
+  const adverse = outcome === 'complained' || outcome === 'bounced';
+  const scope = adverse ? await readScope(world.db, route.identity_id, world.now(), world.deployment) : undefined;
+  const judged = await world.quota(route.quota_do_id, route.tenant_id).recordOutcome({
     identity_id: route.identity_id,
-    outcome: answer.outcome,
+    outcome,
     at: event.occurred_at,
     event_id: event.event_id,
-    complaint_rate_pause,
-    bounce_rate_pause,
+    ...(scope?.tenant.policy.abuse ?? NEVER),
   });
   world.mark('event.outcome_recorded');
-  if (!judged.pause || scope.identity.is_system) return;
+  if (!judged.pause || scope === undefined || scope.identity.is_system) return;
   const metrics = {
     complaints: judged.complaints,
     complaint_window: LIMITS.complaint_window_count,
@@ -106,7 +119,7 @@ async function countOutcome(world: ConsumerWorld, route: Route, event: DeliveryE
     bounce_window: LIMITS.bounce_window_count,
   };
   const entropy = await world.hmac(`identity.paused:${route.identity_id}:${event.event_id}`);
-  const pausedAt = await pauseForAbuse(world.db, route.identity_id, {
+  const pausedAt = await pauseForAbuse(world.db, route.identity_id, judged.counted_at, {
     id: derivedId('aud', event.occurred_at, entropy),
     tenant_id: route.tenant_id,
     actor_key_id: null,

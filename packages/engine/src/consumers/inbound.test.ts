@@ -5,7 +5,7 @@ import { rawKey } from '@pmail/core/storage/keys.ts';
 import { mintThreadToken, type ThreadKey } from '@pmail/core/threading/token.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Crash, JO, THREAD_KEY } from '../mailbox/mailbox.fixture.ts';
-import { accepted, attempt } from '../mailbox/transport.fixture.ts';
+import { accepted, attempt, TIMEOUT } from '../mailbox/transport.fixture.ts';
 import type { ParsedMail } from '../parsed-mail.ts';
 import { consumeEvent } from './event.ts';
 import { consumeInbound } from './inbound.ts';
@@ -267,6 +267,15 @@ describe('a copy of test mail', () => {
     await consume(job);
     await deliver();
     expect(service.rig.message(sent).status).toBe('delivered');
+  });
+
+  test('ends the doubt about a send whose own record was lost', async () => {
+    const { id } = await service.send({ to: [service.address] });
+    await attempt(service.rig, id, TIMEOUT);
+    sent = id;
+    await consume(copy());
+    await deliver();
+    expect(service.rig.message(id)).toMatchObject({ status: 'delivered', flags: ['reconciled'] });
   });
 
   test('for an identity that is gone is reported as bounced, and its address suppressed', async () => {

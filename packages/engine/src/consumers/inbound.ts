@@ -134,6 +134,7 @@ async function reportLoopback(world: InboundWorld, job: InboundJob, kind: keyof 
     source: 'loopback',
     event_id: `loop:${message_id}:${job.envelope_to}:0`,
     provider_message_id: testProviderId(message_id),
+    our_message_id: message_id,
     sender: job.envelope_from,
     recipient: job.envelope_to,
     subject: null,

@@ -1,6 +1,7 @@
+import type { LearnedId } from '@pmail/core/delivery/events.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { JO, KIM } from '../mailbox/mailbox.fixture.ts';
-import { report, TIMEOUT } from '../mailbox/transport.fixture.ts';
+import { report } from '../mailbox/transport.fixture.ts';
 import { handOnReports } from './reports.ts';
 import { Service } from './service.fixture.ts';
 
@@ -32,25 +33,25 @@ describe('a notification', () => {
         provider_message_id: '0102',
         rfc_message_id: '0102@eu-west-1.amazonses.com',
         our_message_id: null,
+        occurred_at: service.now,
       },
     });
     expect(service.rig.outbound.sent).toHaveLength(1);
     expect(service.counts).toEqual(['delivery_unroutable_total', 'delivery_unroutable_total']);
   });
 
-  test('of a message that was taken tells its mailbox the ids', async () => {
-    await service.addOwnDomain('ses');
-    const { id } = await service.send({ to: [JO] });
-    service.transports.ses.answers.push(TIMEOUT);
-    await service.consume(id);
-    const learned = {
-      sender: 'desk@acme.example.com',
+  test('of a message that was taken becomes a job about its ids', async () => {
+    const learned: LearnedId = {
+      sender: service.address,
       provider_message_id: '0102',
       rfc_message_id: '0102@eu-west-1.amazonses.com',
-      our_message_id: id,
+      our_message_id: 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T',
+      occurred_at: service.now,
     };
     await handOnReports(service.world(), { events: [], learned });
-    expect(service.rig.message(id)).toMatchObject({ status: 'uncertain', provider_message_id: '0102' });
+    expect(service.rig.outbound.sent.map(({ job }) => job)).toEqual([
+      { v: 1, kind: 'learned_id', ...service.rig.owner, learned },
+    ]);
   });
 
   test('that could not be handed on fails, so that it is sent again', async () => {

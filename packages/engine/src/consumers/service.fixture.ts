@@ -132,9 +132,9 @@ export class Service {
       recordOutcome: (request) => this.records.run(() => rig.engine.recordOutcome(request)),
       recordSuppressed: (request) => this.rounds.run(() => rig.engine.recordSuppressed(request)),
       learnMessageId: (copy) => this.learns.run(() => rig.engine.learnMessageId(copy)),
-      learnReportedIds: (ids) => this.learns.run(() => rig.engine.learnReportedIds(ids)),
       stopSend: (id, reason) => this.stops.run(() => rig.engine.stopSend(id, reason)),
       applyEvent: (event) => this.applies.run(() => rig.engine.applyEvent(event)),
+      learnId: (learned) => this.applies.run(() => rig.engine.learnId(learned)),
       ingest: (request) => rig.engine.ingest(request),
       emitEvent: (type, data, known) => this.emits.run(() => rig.engine.emitEvent(type, data, known)),
     };
@@ -178,7 +178,10 @@ export class Service {
   async send(body: SendBody = {}, key = `key ${++this.#keys}`): Promise<MessageResource> {
     const full: SendBody = { to: [JO], subject: 'Your booking', text: 'Hello', ...body };
     const to = [...(full.to ?? []), ...(full.cc ?? []), ...(full.bcc ?? [])].map(String);
-    const recipients = to.map((address) => ({ address, hash: `hash of ${address}` }));
+    const { hashAddress } = this.world();
+    const normal = to.map((address) => address.toLowerCase());
+    const hashed = async (address: string) => ({ address, hash: await hashAddress(address) });
+    const recipients = await Promise.all(normal.map(hashed));
     const query = { identity_id: this.identity.id, recipients, now: this.now };
     const facts = parseFacts(query, await this.db.batch(factsStatements(query)), FACTS);
     if (facts === undefined) throw new Error('no identity');

@@ -1,6 +1,6 @@
 import type { Address } from '@pmail/core/address/address.ts';
 import type { MessageIdStrategy } from '@pmail/core/cloudflare/message-id.ts';
-import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { DeliveryEvent, LearnedId } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { EventId, IdFactory, MessageId } from '@pmail/core/ids.ts';
 import type { OutboundJob } from '@pmail/core/queue/jobs.ts';
@@ -12,7 +12,7 @@ import type { EventAnswer } from '../mailbox/apply-event.ts';
 import type { BeginAnswer, BeginRequest } from '../mailbox/begin-transport.ts';
 import type { StopAnswer } from '../mailbox/cancel.ts';
 import type { IngestAnswer, IngestRequest } from '../mailbox/ingest.ts';
-import type { JournalCopy, ReportedIds } from '../mailbox/learn-ids.ts';
+import type { JournalCopy } from '../mailbox/learn-ids.ts';
 import type { OutcomeAnswer, OutcomeRequest } from '../mailbox/record-outcome.ts';
 import type { SuppressedAnswer, SuppressedRequest } from '../mailbox/suppression-round.ts';
 import type { Mark } from '../marks.ts';
@@ -27,9 +27,10 @@ export interface MailboxRemote {
   recordOutcome(request: OutcomeRequest): Promise<OutcomeAnswer>;
   recordSuppressed(request: SuppressedRequest): Promise<SuppressedAnswer>;
   learnMessageId(copy: JournalCopy): Promise<boolean>;
-  learnReportedIds(ids: ReportedIds): Promise<boolean>;
   stopSend(id: MessageId, reason: string): Promise<StopAnswer>;
   applyEvent(event: DeliveryEvent): Promise<EventAnswer>;
+  /** False when no message there is meant, at least not yet. */
+  learnId(learned: LearnedId): Promise<boolean>;
   ingest(request: IngestRequest): Promise<IngestAnswer>;
   emitEvent(type: EventType, data: Record<string, unknown>, known: { id: EventId; occurred_at: number }): Promise<void>;
 }

@@ -16,7 +16,7 @@ export interface RecordKey {
 export interface RequestMark {
   method: string;
   path: string;
-  /** Hex SHA-256 over method, path and body. */
+  /** Hex MAC over method, path, query and body. */
   fingerprint: string;
 }
 

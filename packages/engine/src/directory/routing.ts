@@ -9,11 +9,16 @@ export interface Route {
   mailbox_do_id: string;
 }
 
+export interface SenderRoute extends Route {
+  quota_do_id: string;
+}
+
 /** The owner of a sender address in any state: a retired address still gets the late reports about its mail. */
-export function routeSender(db: Db, address: Address): Promise<Route | undefined> {
-  return queryFirst<Route>(
+export function routeSender(db: Db, address: Address): Promise<SenderRoute | undefined> {
+  return queryFirst<SenderRoute>(
     db,
-    `SELECT a.identity_id, a.tenant_id, i.mailbox_do_id FROM addresses a JOIN identities i ON i.id = a.identity_id
+    `SELECT a.identity_id, a.tenant_id, i.mailbox_do_id, t.quota_do_id
+     FROM addresses a JOIN identities i ON i.id = a.identity_id JOIN tenants t ON t.id = i.tenant_id
      WHERE a.address = ?`,
     address,
   );

@@ -46,6 +46,7 @@ const replacing = (seen: SigningKeyRow | undefined, kid: string, changes: Partia
     seen,
     next,
     previous_until: NOW + 1_000_000,
+    end_older: false,
     reusable_before: NOW,
     audit: audit(),
     ...changes,
@@ -139,4 +140,18 @@ test('spent keys are forgotten; those in use or still verifying stay', async () 
   expect(await kids()).toHaveLength(2);
   await deleteSpentSigningKeys(db, NOW + 10);
   expect(await kids()).toEqual([['1', null]]);
+});
+
+test('a key that is ended takes every older one with it, and none of another purpose', async () => {
+  await addFirstSigningKey(db, { ...key('0'), verify_until: null });
+  await addFirstSigningKey(db, { ...key('a'), purpose: 'thread', verify_until: null });
+  await replacing(key('0'), '1');
+  const second = key('1', { created_at: NOW + 60_000 });
+  await replacing(second, '2', { previous_until: NOW + 120_000, end_older: true });
+  expect(await kids()).toEqual([
+    ['0', NOW + 120_000],
+    ['1', NOW + 120_000],
+    ['2', null],
+    ['a', null],
+  ]);
 });

@@ -48,6 +48,8 @@ export interface SigningKeyChange {
   next: Omit<SigningKeyRow, 'verify_until'>;
   /** Until when the one seen verifies (Unix ms). */
   previous_until: number;
+  /** Whether older keys of the purpose verify no longer than that either. */
+  end_older: boolean;
   /** An older key with the id of the next one makes room for it when its time was over then (Unix ms). */
   reusable_before: number;
   audit: AuditEntry;
@@ -90,6 +92,13 @@ export async function replaceSigningKey(db: Db, change: SigningKeyChange): Promi
       purpose,
       seen?.kid ?? '',
       seen?.created_at ?? 0,
+    ),
+    statement(
+      `UPDATE signing_keys SET verify_until = MIN(verify_until, ?) WHERE ? = 1 AND purpose = ? AND ${noneInUse.sql}`,
+      change.previous_until,
+      change.end_older ? 1 : 0,
+      purpose,
+      ...noneInUse.bindings,
     ),
     // Nobody is in use now exactly when the change may go on.
     statement(

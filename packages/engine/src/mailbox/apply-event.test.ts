@@ -1,3 +1,4 @@
+import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Crash, JO, KIM, MailboxRig, MINUTE } from './mailbox.fixture.ts';
@@ -79,6 +80,7 @@ describe('a report', () => {
   test('with newer details of the same status is stored and not told', async () => {
     await rig.engine.applyEvent(report(rig, 'deferred'));
     const told = news();
+    rig.clock.now += MINUTE;
     const later = { smtp_response: '451 4.2.0 still full', smtp_code: null };
     expect(await rig.engine.applyEvent(report(rig, 'deferred', later))).toMatchObject({ kind: 'applied' });
     expect(rig.message(id).deliveries?.[0]).toMatchObject({
@@ -87,14 +89,52 @@ describe('a report', () => {
       smtp_response: '451 4.2.0 still full',
     });
     await rig.engine.applyEvent(report(rig, 'soft_bounced'));
+    rig.clock.now += MINUTE;
     await rig.engine.applyEvent(report(rig, 'bounced', { smtp_response: '550 5.1.1 gone' }));
     expect(rig.message(id).deliveries?.[0]).toMatchObject({ bounce_type: 'hard', smtp_response: '550 5.1.1 gone' });
     expect(news()).toEqual([...told, 'message.bounced']);
   });
 
+  test.each([
+    ['before', -MINUTE],
+    ['at the same time as', 0],
+  ])('made %s the one whose details are shown does not replace them', async (_when, later) => {
+    for (const kind of ['deferred', 'soft_bounced'] as const) {
+      await rig.engine.applyEvent(report(rig, kind));
+      const [before, told] = [rig.message(id), news()];
+      const stale = { occurred_at: rig.clock.now + later, smtp_response: '451 4.2.0 earlier' };
+      expect(await rig.engine.applyEvent(report(rig, kind, stale))).toMatchObject({ kind: 'ignored', message_id: id });
+      expect(rig.message(id)).toEqual(before);
+      expect(news()).toEqual(told);
+    }
+  });
+
+  test('of a new status counts whenever it was made: the table alone decides', async () => {
+    await rig.engine.applyEvent(report(rig, 'deferred'));
+    const early = { occurred_at: rig.clock.now - MINUTE };
+    expect(await rig.engine.applyEvent(report(rig, 'delivered', early))).toMatchObject({ kind: 'applied' });
+    // A late bounce is newer than the delivery, although not than the deferral.
+    const between = { occurred_at: rig.clock.now - MINUTE / 2 };
+    expect(await rig.engine.applyEvent(report(rig, 'soft_bounced', early))).toMatchObject({ kind: 'applied' });
+    expect(await rig.engine.applyEvent(report(rig, 'bounced', between))).toMatchObject({ kind: 'applied' });
+    expect(rig.message(id).deliveries?.[0]).toMatchObject({ status: 'bounced', bounce_type: 'hard' });
+  });
+
   test('keeps at most 512 characters of what the other side said', async () => {
     await rig.engine.applyEvent(report(rig, 'deferred', { smtp_response: 'x'.repeat(2_000) }));
     expect(rig.message(id).deliveries?.[0]?.smtp_response).toHaveLength(512);
+  });
+
+  test('of a failure gives no reason: what had made the message uncertain is none, and the text stands at the recipient', async () => {
+    const { id: other } = await rig.send();
+    await attempt(rig, other, TIMEOUT);
+    await rig.engine.applyEvent(report(rig, 'failed', { provider_message_id: 'prov-2', smtp_response: 'expired' }));
+    expect(rig.message(other)).toMatchObject({
+      status: 'failed',
+      status_reason: null,
+      deliveries: [{ status: 'failed', smtp_response: 'expired' }],
+    });
+    expect(rig.eventData('message.failed')).toEqual([{ message_id: other, reason: null }]);
   });
 
   test.each([
@@ -178,6 +218,31 @@ describe('the same report again', () => {
     const [before, told] = [rig.message(id), news()];
     const answer = await rig.engine.applyEvent(first);
     expect(answer).toEqual({ kind: 'ignored', message_id: id, outcome: 'delivered', suppress: null });
+    expect(rig.message(id)).toEqual(before);
+    expect(news()).toEqual(told);
+  });
+});
+
+describe('a report whose id is no longer kept', () => {
+  test('changes nothing and tells nothing: twenty-five deferrals, and the first once more (V1)', async () => {
+    const reports: DeliveryEvent[] = [];
+    for (let n = 1; n <= 25; n++) {
+      rig.clock.now += MINUTE;
+      reports.push(report(rig, 'deferred', { smtp_response: `451 4.2.0 try ${n}` }));
+    }
+    for (const event of reports) await rig.engine.applyEvent(event);
+    const [first] = reports;
+    if (first === undefined) throw new Error('no report');
+    const kept = (): string => JSON.stringify(rig.sql.all('SELECT * FROM deliveries'));
+    expect(kept()).not.toContain(first.event_id);
+    const [before, told] = [rig.message(id), news()];
+    expect(before.deliveries?.[0]?.smtp_response).toBe('451 4.2.0 try 25');
+    rig.clock.now += MINUTE;
+    expect(await rig.engine.applyEvent(first)).toMatchObject({ kind: 'ignored', outcome: null, suppress: null });
+    expect(rig.message(id)).toEqual(before);
+    expect(news()).toEqual(told);
+    // Nor does any of the others, whether its id is kept or not.
+    for (const event of reports) await rig.engine.applyEvent(event);
     expect(rig.message(id)).toEqual(before);
     expect(news()).toEqual(told);
   });

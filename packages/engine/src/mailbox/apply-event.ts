@@ -1,16 +1,18 @@
+import { isJudgedByDsn } from '@pmail/core/delivery/dsn-verdict.ts';
 import type { AbuseOutcome, DeliveryEvent, SuppressionReason } from '@pmail/core/delivery/events.ts';
 import { rollUp } from '@pmail/core/delivery/rollup.ts';
 import type { DeliveryStatus, OutboundStatus } from '@pmail/core/delivery/status.ts';
-import { transition } from '@pmail/core/delivery/transitions.ts';
+import { type Transition, transition } from '@pmail/core/delivery/transitions.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
+import { cutUnits } from '@pmail/core/message/text.ts';
 import { emit } from './events.ts';
 import { endFollowups, followupOrdinal } from './followups.ts';
 import { emitFailed, emitRejected } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
-import { findByProviderId, recordAcceptance } from './provider-ids.ts';
+import { recordAcceptance, recordIds } from './provider-ids.ts';
 import { payQuota } from './quota-tasks.ts';
-import { reconcile } from './reconcile.ts';
+import { findMeant } from './reconcile.ts';
 import { type DeliveryRow, type MessageRow, parseJson } from './rows.ts';
 import { oweAcceptance } from './settle-uncertain.ts';
 import type { MailboxWorld } from './world.ts';
@@ -26,54 +28,49 @@ export type EventAnswer =
       suppress: SuppressionReason | null;
     };
 
-type DeliveryRowWithIds = DeliveryRow & { provider_event_ids_json: string };
-
 /** Applies a provider's report to the delivery it is about. One transaction; a repeat changes nothing. */
 export async function applyEvent(world: MailboxWorld, event: DeliveryEvent): Promise<EventAnswer> {
-  const answer = world.sql.transaction(() => apply(world, event));
-  // An uncertain recipient that has become an accepted one is owed to the quota.
+  const answer = world.sql.transaction(() => applyReport(world, event));
+  // A recipient that has become an accepted one is owed to the quota.
   if (answer.kind === 'applied' || answer.kind === 'reconciled') await payQuota(world);
   return answer;
 }
 
-function apply(world: MailboxWorld, event: DeliveryEvent): EventAnswer {
+/** The same inside the caller's transaction, which owes the payment of the quota afterwards. */
+export function applyReport(world: MailboxWorld, event: DeliveryEvent): EventAnswer {
   const { sql } = world;
-  const { provider_message_id: providerId, recipient } = event;
-  let row = providerId === null ? undefined : findByProviderId(sql, providerId, recipient);
-  let reconciled = false;
-  if (row === undefined) {
-    const candidate = reconcile(world, event);
-    if (candidate.kind !== 'one') return { kind: 'not_found', ambiguous: candidate.kind === 'several' };
-    row = candidate.row;
-    reconciled = true;
-  }
+  const meant = findMeant(world, event);
+  if (meant.kind !== 'one') return { kind: 'not_found', ambiguous: meant.kind === 'several' };
+  const { row, delivery } = meant;
   const ordinal = followupOrdinal(event);
   if (ordinal !== undefined) endFollowups(world, row.rowid, event.recipient, ordinal);
-  const delivery = sql.first<DeliveryRowWithIds>(
-    'SELECT * FROM deliveries WHERE message_rowid = ? AND address = ?',
-    row.rowid,
-    event.recipient,
-  );
-  const effects = { message_id: row.id, outcome: event.outcome, suppress: event.suppress };
+  const nothing = { message_id: row.id, outcome: null, suppress: null };
+  // Whatever left by a provider with reports of its own is believed through those alone.
+  if (event.source === 'dsn' && !isJudgedByDsn(row.provider)) return { kind: 'ignored', ...nothing };
   // Nobody this message was sent to: nothing to change and nobody to suppress.
-  if (delivery === undefined) return { kind: 'duplicate', message_id: row.id, outcome: null, suppress: null };
+  if (delivery === undefined) return { kind: 'duplicate', ...nothing };
+  const effects = { message_id: row.id, outcome: event.outcome, suppress: event.suppress };
   const seen = parseJson<string[]>(delivery.provider_event_ids_json);
   if (seen.includes(event.event_id)) return { kind: 'duplicate', ...effects };
-  const step = transition(delivery.status, event.kind);
+  // Taken back before anybody could have sent it: its recipients stay as they are, and the status says the rest.
+  if (row.status === 'canceled') return { kind: 'ignored', ...effects };
   sql.run(
     'UPDATE deliveries SET provider_event_ids_json = ? WHERE message_rowid = ? AND address = ?',
     JSON.stringify([...seen, event.event_id].slice(-LIMITS.event_ids_kept_max)),
     row.rowid,
     event.recipient,
   );
+  recordIds(sql, row, event.provider_message_id, event.rfc_message_id ?? null);
+  const step = stepOf(delivery, event);
   if (step === 'ignored') return { kind: 'ignored', ...effects };
   writeDelivery(world, row, event, step === 'details' ? delivery.status : step.to);
-  // The provider reports about it, so it had taken it; nothing was counted while that was not known.
-  if (delivery.status === 'uncertain' && event.kind !== 'rejected') {
+  // The provider reports about it, so it had taken it; until now nobody knew and nothing was counted.
+  if (UNCOUNTED.includes(delivery.status) && event.kind !== 'rejected') {
     oweAcceptance(world, row, [delivery.position]);
     recordAcceptance(sql, row, null, null);
   }
   world.mark('event.in_transaction');
+  const reconciled = row.status === 'uncertain' && delivery.status === 'uncertain' && addFlag(world, row);
   const status = updateMessage(world, row);
   if (reconciled) emit(world, 'message.reconciled', { message_id: row.id, status });
   // New details under the same status are not news.
@@ -84,27 +81,53 @@ function apply(world: MailboxWorld, event: DeliveryEvent): EventAnswer {
   return { kind: reconciled ? 'reconciled' : 'applied', ...effects };
 }
 
+/** Statuses of recipients that no settlement has counted yet. */
+const UNCOUNTED: readonly DeliveryStatus[] = ['queued', 'uncertain'];
+
+/**
+ * What the report does, by the table. Details under the same status are taken only from a report that was made after the
+ * one they stand there from: so a report whose id is no longer kept changes nothing when it comes again, and reports in the
+ * wrong order leave the latest.
+ */
+function stepOf(delivery: DeliveryRow, event: DeliveryEvent): Transition {
+  const step = transition(delivery.status, event.kind);
+  const older = delivery.reported_at !== null && event.occurred_at <= delivery.reported_at;
+  return step === 'details' && older ? 'ignored' : step;
+}
+
 function writeDelivery(world: MailboxWorld, row: MessageRow, event: DeliveryEvent, status: DeliveryStatus): void {
   world.sql.run(
     `UPDATE deliveries SET status = ?1, smtp_code = COALESCE(?2, smtp_code), enhanced_code = COALESCE(?3, enhanced_code),
-       smtp_response = COALESCE(?4, smtp_response), bounce_type = COALESCE(?5, bounce_type), updated_at = ?6
-     WHERE message_rowid = ?7 AND address = ?8`,
+       smtp_response = COALESCE(?4, smtp_response), bounce_type = COALESCE(?5, bounce_type), updated_at = ?6,
+       reported_at = ?7
+     WHERE message_rowid = ?8 AND address = ?9`,
     status,
     event.smtp_code,
     event.enhanced_code,
-    event.smtp_response?.slice(0, LIMITS.smtp_response_chars_max) ?? null,
+    event.smtp_response === null ? null : cutUnits(event.smtp_response, LIMITS.smtp_response_chars_max),
     event.kind === 'bounced' ? (event.hard ? 'hard' : 'soft') : null,
     world.now(),
+    event.occurred_at,
     row.rowid,
     event.recipient,
   );
+}
+
+/** Marks the message as one whose doubt a report has ended; false when one had done so before. */
+function addFlag(world: MailboxWorld, row: MessageRow): boolean {
+  const flags = parseJson<string[]>(row.flags_json);
+  if (flags.includes('reconciled')) return false;
+  const json = JSON.stringify([...flags, 'reconciled']);
+  world.sql.run('UPDATE messages SET flags_json = ? WHERE rowid = ?', json, row.rowid);
+  return true;
 }
 
 function updateMessage(world: MailboxWorld, row: MessageRow): OutboundStatus {
   const deliveries = readDeliveries(world.sql, row.rowid).map(({ status }) => status);
   const status = rollUp(row.status as OutboundStatus, deliveries);
   if (status !== row.status) {
-    const reason = status === 'rejected' ? 'provider_validation' : status === 'failed' ? row.status_reason : null;
+    // What had made it uncertain is no reason for its end; why a provider gave up stands beside each recipient.
+    const reason = status === 'rejected' ? 'provider_validation' : null;
     world.sql.run('UPDATE messages SET status = ?, status_reason = ? WHERE rowid = ?', status, reason, row.rowid);
   }
   return status;

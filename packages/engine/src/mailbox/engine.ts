@@ -1,4 +1,6 @@
-import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
+import type { DsnReport } from '@pmail/core/delivery/dsn.ts';
+import type { DsnEnvelope } from '@pmail/core/delivery/dsn-verdict.ts';
+import type { DeliveryEvent, LearnedId } from '@pmail/core/delivery/events.ts';
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
@@ -13,15 +15,18 @@ import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-tra
 import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
 import { expireClaims } from './claim-expiry.ts';
 import { isWaiting } from './claims.ts';
+import { isFarAhead, pullBack } from './clock-back.ts';
 import { dispatchQueued } from './dispatch.ts';
 import { type DryRunAnswer, dryRun } from './dry-run.ts';
+import { applyDsn, type DsnAnswer } from './event-dsn.ts';
 import { emit } from './events.ts';
 import { sendFollowups } from './followups.ts';
 import { type IngestAnswer, type IngestRequest, ingest } from './ingest.ts';
-import { type JournalCopy, learnMessageId, learnReportedIds, type ReportedIds } from './learn-ids.ts';
+import { type JournalCopy, learnMessageId } from './learn-ids.ts';
 import { maintain } from './maintenance.ts';
 import { findMessage } from './messages.ts';
 import { dispatchOutbox, readEvent } from './outbox.ts';
+import { learnId } from './provider-ids.ts';
 import { payQuota } from './quota-tasks.ts';
 import * as read from './read.ts';
 import { rebuildLedger } from './rebuild.ts';
@@ -33,6 +38,7 @@ import { MAILBOX_MIGRATIONS } from './schema.ts';
 import { submit } from './submit.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { recordSuppressed, type SuppressedAnswer, type SuppressedRequest } from './suppression-round.ts';
+import { noteCleanUp } from './trusted-time.ts';
 import { type MessagePatch, updateMessage } from './update.ts';
 import { clearWhenIdle, hasWork, withEntry } from './work.ts';
 import type { MailboxPorts, MailboxWorld } from './world.ts';
@@ -80,6 +86,7 @@ export class MailboxEngine {
         writeMeta(world.sql, 'tenant_id', owner.tenant_id);
         writeMeta(world.sql, 'identity_id', owner.identity_id);
         writeMeta(world.sql, 'created_at', String(world.now()));
+        noteCleanUp(world.sql, world.now());
         setDeadline(world, 'maintenance', world.now() + world.waits.maintenance_every_ms);
       }
       Object.assign(world.owner, owner);
@@ -111,12 +118,16 @@ export class MailboxEngine {
     return learnMessageId(this.#enter(), copy);
   }
 
-  learnReportedIds(ids: ReportedIds): boolean {
-    return learnReportedIds(this.#enter(), ids);
-  }
-
   applyEvent(event: DeliveryEvent): Promise<EventAnswer> {
     return this.#withEntry((world) => applyEvent(world, event));
+  }
+
+  applyDsn(report: DsnReport, envelope: DsnEnvelope): Promise<DsnAnswer> {
+    return this.#withEntry((world) => applyDsn(world, report, envelope));
+  }
+
+  learnId(learned: LearnedId): boolean {
+    return learnId(this.#enter(), learned);
   }
 
   ingest(request: IngestRequest): Promise<IngestAnswer> {
@@ -240,6 +251,7 @@ export class MailboxEngine {
       case 'followup':
         return sendFollowups(world);
       case 'maintenance':
+        pullBack(world);
         return maintain(world);
       case 'rebuild':
         await this.rebuildLedger(false);
@@ -256,7 +268,8 @@ export class MailboxEngine {
   }
 
   #enter(): MailboxWorld {
-    rearm(this.#world);
+    const earliest = rearm(this.#world);
+    if (earliest !== null && isFarAhead(earliest, this.#world.now())) pullBack(this.#world);
     return this.#world;
   }
 }

@@ -1,12 +1,14 @@
-import { type Address, type Mailbox, withoutDetail } from '@pmail/core/address/address.ts';
-import type { AttachmentId, MessageId, ThreadId } from '@pmail/core/ids.ts';
+import { type Address, withoutDetail } from '@pmail/core/address/address.ts';
+import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { InboundKind } from '@pmail/core/message/request.ts';
 import { cutUtf8, snippetOf } from '@pmail/core/message/text.ts';
 import { inboundAttachmentKey } from '@pmail/core/storage/keys.ts';
 import { normalizeSubject } from '@pmail/core/threading/subject.ts';
 import type { TokenCheck } from '@pmail/core/threading/token.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
 import type { Sql } from '../sql.ts';
+import { insertAttachments, type StoredAttachment } from './attachments.ts';
 import { countContact, hasWrittenTo } from './contacts.ts';
 import { emit } from './events.ts';
 import { indexMessage } from './fts.ts';
@@ -32,34 +34,10 @@ export interface IngestRequest {
   webhook_text_bytes: number;
   /** The message of a test tenant this is a copy of. */
   loopback: { message_id: MessageId; same_mailbox: boolean } | null;
-  parsed: {
-    from: Mailbox | null;
-    reply_to: Mailbox[];
-    to: Mailbox[];
-    cc: Mailbox[];
-    subject: string;
-    sent_at: number | null;
-    rfc_message_id: string | null;
-    in_reply_to: string[];
-    references: string[];
-    text: string | null;
-    html_sanitized: string | null;
-    kind: InboundKind;
-    hop: number;
-    parse_degraded: boolean;
-    attachments: IngestAttachment[];
-  };
+  parsed: Omit<ParsedMail, 'attachments' | 'auto_submitted'> & { kind: InboundKind; attachments: IngestAttachment[] };
 }
 
-export interface IngestAttachment {
-  id: AttachmentId;
-  filename: string | null;
-  content_type: string;
-  size: number;
-  sha256: string;
-  disposition: 'attachment' | 'inline' | null;
-  content_id: string | null;
-}
+export type IngestAttachment = Omit<StoredAttachment, 'r2_key'>;
 
 export interface IngestAnswer {
   message_id: MessageId;
@@ -92,7 +70,14 @@ function store(world: MailboxWorld, request: IngestRequest): IngestAnswer {
   const seq = match.seq ?? newThread(world, request, isBcc ? null : deliveredTo);
   const flags = [...(isBcc ? ['bcc'] : []), ...(match.unverified ? ['thread_join_unverified'] : [])];
   const rowid = insertMessage(world, request, seq, deliveredTo, flags);
-  insertAttachments(world, request, rowid);
+  insertAttachments(
+    sql,
+    rowid,
+    parsed.attachments.map((file) => ({
+      ...file,
+      r2_key: inboundAttachmentKey(world.owner, request.message_id, file.id),
+    })),
+  );
   const row = findMessage(sql, request.message_id);
   if (row === undefined) throw new Error('message not stored');
   const people = [...(parsed.from === null ? [] : [parsed.from]), ...parsed.to, ...parsed.cc];
@@ -186,6 +171,10 @@ function threadByHeaders(sql: Sql, { in_reply_to, references }: IngestRequest['p
       sql.first<{ thread_seq: number }>(
         "SELECT thread_seq FROM messages WHERE direction = 'outbound' AND provider_message_id = ? ORDER BY rowid DESC LIMIT 1",
         id,
+      ) ??
+      sql.first<{ thread_seq: number }>(
+        'SELECT m.thread_seq FROM message_aliases a JOIN messages m ON m.rowid = a.message_rowid WHERE a.alias = ?',
+        id,
       );
     if (found !== undefined) return found.thread_seq;
   }
@@ -263,26 +252,6 @@ function insertMessage(
   );
   if (row === undefined) throw new Error('message not inserted');
   return row.rowid;
-}
-
-function insertAttachments(world: MailboxWorld, request: IngestRequest, rowid: number): void {
-  request.parsed.attachments.forEach((attachment, position) => {
-    world.sql.run(
-      `INSERT INTO attachments (id, message_rowid, filename, content_type, size, sha256, disposition, content_id,
-         r2_key, text_status, position)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', ?)`,
-      attachment.id,
-      rowid,
-      attachment.filename,
-      attachment.content_type,
-      attachment.size,
-      attachment.sha256,
-      attachment.disposition,
-      attachment.content_id,
-      inboundAttachmentKey(world.owner, request.message_id, attachment.id),
-      position,
-    );
-  });
 }
 
 function announce(world: MailboxWorld, request: IngestRequest): void {

@@ -111,6 +111,21 @@ describe('a late result after somebody else has spoken', () => {
     await expectNoSecondCall();
   });
 
+  test.each([
+    ['sent', 'prov-1', 'delivered'],
+    ['not_sent', null, 'failed'],
+  ] as const)(
+    'a person, %s: the id of a late acceptance is %s, and a report about it leaves %s (O5)',
+    async (outcome, known, status) => {
+      await rig.engine.resolve(id, outcome);
+      await run.record(accepted());
+      expect(rig.message(id).provider_message_id).toBe(known);
+      for (const recipient of [JO, KIM]) await rig.engine.applyEvent(report(rig, 'delivered', { recipient }));
+      expect(rig.message(id).status).toBe(status);
+      expect(rig.quotaBooks.used).toBe(outcome === 'sent' ? 2 : 0);
+    },
+  );
+
   test('a report: an acceptance settles the others', async () => {
     await rig.engine.applyEvent(report(rig, 'delivered'));
     expect(rig.statuses(id)).toEqual({ [JO]: 'delivered', [KIM]: 'uncertain' });

@@ -1,8 +1,8 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import type { JournalCopy, ReportedIds } from './learn-ids.ts';
+import type { JournalCopy } from './learn-ids.ts';
 import { JO, MailboxRig, MINUTE } from './mailbox.fixture.ts';
-import { accepted, facts, REJECTED, Run, report, retryLater, TIMEOUT } from './transport.fixture.ts';
+import { accepted, facts, REJECTED, Run, retryLater, TIMEOUT } from './transport.fixture.ts';
 
 let rig: MailboxRig;
 let id: MessageId;
@@ -106,61 +106,5 @@ describe('a journal copy', () => {
   test('of a mail that arrived teaches nothing', async () => {
     rig.sql.run("UPDATE messages SET direction = 'inbound', accepted = 1, provider = 'cloudflare'");
     expect(rig.engine.learnMessageId(copy())).toBe(false);
-  });
-});
-
-describe("SES's own report of having taken a message", () => {
-  const ids = (changes: Partial<ReportedIds> = {}): ReportedIds => ({
-    sender: OWN,
-    provider_message_id: '0102-ses',
-    rfc_message_id: '0102-ses@eu-west-1.amazonses.com',
-    our_message_id: id,
-    ...changes,
-  });
-
-  beforeEach(() => {
-    run.claim(facts({ transport: 'ses' }));
-  });
-
-  test('says nothing new where its answer came through', async () => {
-    await run.record(accepted({ provider_message_id: '0102-ses', rfc_message_id: '0102-ses@eu-west-1.amazonses.com' }));
-    expect(rig.engine.learnReportedIds(ids())).toBe(false);
-  });
-
-  test('names a message whose answer was lost, and what comes after it finds it', async () => {
-    await run.record(TIMEOUT);
-    expect(rig.engine.learnReportedIds(ids())).toBe(true);
-    expect(rig.message(id)).toMatchObject({
-      status: 'uncertain',
-      provider_message_id: '0102-ses',
-      rfc_message_id: '0102-ses@eu-west-1.amazonses.com',
-    });
-    expect(rig.engine.learnReportedIds(ids())).toBe(false);
-    // Without a subject nothing could be matched otherwise.
-    await rig.engine.applyEvent(report(rig, 'delivered', { provider_message_id: '0102-ses', subject: null }));
-    expect(rig.statuses(id)).toEqual({ [JO]: 'delivered' });
-    expect(rig.quotaBooks.used).toBe(1);
-  });
-
-  test.each<[string, Partial<ReportedIds>]>([
-    ['another sender', { sender: 'eve@acme.example.com' }],
-    ['another message', { our_message_id: 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T' }],
-    ['no message', { our_message_id: null }],
-  ])('about %s changes nothing', async (_what, changes) => {
-    await run.record(TIMEOUT);
-    expect(rig.engine.learnReportedIds(ids(changes))).toBe(false);
-    expect(rig.message(id).provider_message_id).toBeNull();
-  });
-
-  test('under another id than is known changes nothing', async () => {
-    await run.record(accepted({ provider_message_id: '0102-first' }));
-    expect(rig.engine.learnReportedIds(ids())).toBe(false);
-    expect(rig.message(id)).toMatchObject({ provider_message_id: '0102-first', rfc_message_id: null });
-  });
-
-  test('about a message that was refused, or is not handed over yet, changes nothing', async () => {
-    expect(rig.engine.learnReportedIds(ids())).toBe(false);
-    await run.record(REJECTED);
-    expect(rig.engine.learnReportedIds(ids())).toBe(false);
   });
 });

@@ -42,42 +42,6 @@ export function learnMessageId(world: MailboxWorld, copy: JournalCopy): boolean 
   });
 }
 
-/** The ids of a message as its provider's own report of having taken it has them. */
-export interface ReportedIds {
-  sender: Address;
-  provider_message_id: string;
-  /** Without brackets. */
-  rfc_message_id: string;
-  /** Our own id, where the message carried it there and back. */
-  our_message_id: MessageId | null;
-}
-
-/**
- * Notes the ids that SES reports. They are known already where its answer came through; where it was lost, the reports
- * about the recipients find the message by them. What has become of it is not decided here.
- *
- * @returns whether there was anything to note
- */
-export function learnReportedIds(world: MailboxWorld, ids: ReportedIds): boolean {
-  const { sql } = world;
-  return sql.transaction(() => {
-    // A message that is known by the provider's id has nothing to learn from it.
-    const row = ids.our_message_id === null ? undefined : findMessage(sql, ids.our_message_id);
-    if (row === undefined || row.provider !== 'ses' || row.from_address !== ids.sender || !mayHaveLeft(row))
-      return false;
-    const { provider_message_id: known } = row;
-    if (known !== null && known !== ids.provider_message_id) return false;
-    if (known !== null && row.rfc_message_id !== null) return false;
-    sql.run(
-      `UPDATE messages SET provider_message_id = ?, rfc_message_id = COALESCE(rfc_message_id, ?) WHERE rowid = ?`,
-      ids.provider_message_id,
-      ids.rfc_message_id,
-      row.rowid,
-    );
-    return true;
-  });
-}
-
 /** Whether a transport has taken it, or may have: nothing else has an id that anybody has seen. */
 function mayHaveLeft(row: MessageRow): boolean {
   if (row.direction !== 'outbound' || row.status === 'queued') return false;

@@ -3,6 +3,8 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { DAY, JO, KIM, MailboxRig, MINUTE } from './mailbox.fixture.ts';
 import { accepted, attempt, REJECTED } from './transport.fixture.ts';
 
+const YEAR = 365 * DAY;
+
 let rig: MailboxRig;
 
 beforeEach(() => {
@@ -110,13 +112,39 @@ describe('a key under way', () => {
 describe('after thirty days', () => {
   test('a key is new again, and a moment before it is not (S9)', async () => {
     const first = await rig.send({ key: 'k-1' });
-    rig.clock.now += 30 * DAY - 1;
+    await rig.advance(30 * DAY - 1);
     expect(await rig.submit({ key: 'k-1' })).toMatchObject({ deduplicated: true, message: { id: first.id } });
     rig.clock.now += 1;
     const second = await rig.submit({ key: 'k-1', body: { text: 'Next month' } });
     expect(second).toMatchObject({ ok: true, deduplicated: false });
     expect(await rig.submit({ key: 'k-1' })).toMatchObject({ code: 'idempotency_conflict' });
     expect(rig.rows('idempotency')).toBe(1);
+  });
+
+  test.each([1, 2])(
+    'a clock that runs a year ahead makes no key new and deletes none, %i clean-ups long (K1)',
+    async (n) => {
+      const first = await rig.send({ key: 'k-1' });
+      await attempt(rig, first.id, accepted());
+      rig.clock.now += YEAR;
+      for (let i = 0; i < n; i++) {
+        expect(await rig.submit({ key: 'k-1' })).toMatchObject({ deduplicated: true, message: { id: first.id } });
+        await rig.advance(i * DAY);
+        await rig.engine.alarm();
+      }
+      expect(rig.rows('idempotency')).toBe(1);
+      expect(rig.rows('outbox')).toBeGreaterThan(0);
+      rig.clock.now -= YEAR;
+      expect(await rig.submit({ key: 'k-1' })).toMatchObject({ deduplicated: true, message: { id: first.id } });
+    },
+  );
+
+  test('a year that has really passed makes it new (S9)', async () => {
+    await rig.send({ key: 'k-1' });
+    rig.clock.now += YEAR;
+    await rig.advance(3 * DAY);
+    expect(rig.rows('idempotency')).toBe(0);
+    expect(await rig.submit({ key: 'k-1' })).toMatchObject({ ok: true, deduplicated: false });
   });
 
   test('the daily clean-up takes the row away, no sooner (S9)', async () => {

@@ -8,6 +8,7 @@ import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { Sql } from '../sql.ts';
 import { findMessage } from './messages.ts';
 import { type DeliveryRow, type MessageParts, type MessageRow, messageResource, parseJson } from './rows.ts';
+import { expiryTime } from './trusted-time.ts';
 
 /**
  * The idempotency ledger: for 30 days a key with the same request answers with the message it made, and with another
@@ -28,7 +29,7 @@ export function lookUpKey(sql: Sql, keyHash: string, fingerprint: string, now: n
   const row = sql.first<LedgerRow>(
     'SELECT fingerprint, message_id, response_json FROM idempotency WHERE key_hash = ? AND expires_at > ?',
     keyHash,
-    now,
+    expiryTime(sql, now),
   );
   if (row === undefined) return undefined;
   if (row.fingerprint !== fingerprint) {
@@ -71,7 +72,10 @@ export function recordKey(
 
 /** Whether a key's answer stands, whatever the request. */
 export function knowsKey(sql: Sql, keyHash: string, now: number): boolean {
-  return sql.first('SELECT 1 FROM idempotency WHERE key_hash = ? AND expires_at > ?', keyHash, now) !== undefined;
+  return (
+    sql.first('SELECT 1 FROM idempotency WHERE key_hash = ? AND expires_at > ?', keyHash, expiryTime(sql, now)) !==
+    undefined
+  );
 }
 
 /**
@@ -108,5 +112,5 @@ export function acceptedAnswer(owner: Owner, parts: MessageParts, labels: string
 }
 
 export function deleteExpiredKeys(sql: Sql, now: number): void {
-  sql.run('DELETE FROM idempotency WHERE expires_at <= ?', now);
+  sql.run('DELETE FROM idempotency WHERE expires_at <= ?', expiryTime(sql, now));
 }

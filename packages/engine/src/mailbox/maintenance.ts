@@ -5,6 +5,7 @@ import { readMeta, writeMeta } from '../meta.ts';
 import { placeholders } from '../sql.ts';
 import { deleteExpiredKeys } from './ledger.ts';
 import { noticeRestore } from './restore.ts';
+import { expiryTime, noteCleanUp } from './trusted-time.ts';
 import { clearWhenIdle } from './work.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -18,9 +19,11 @@ export async function maintain(world: MailboxWorld): Promise<void> {
   const { sql } = world;
   const now = world.now();
   sql.transaction(() => {
+    const expired = expiryTime(sql, now);
     deleteExpiredKeys(sql, now);
-    sql.run('DELETE FROM rate_windows WHERE window_start < ?', now - RATE_WINDOW_RETENTION_MS);
-    sql.run('DELETE FROM outbox WHERE dispatched_at IS NOT NULL AND occurred_at < ?', now - OUTBOX_RETENTION_MS);
+    sql.run('DELETE FROM rate_windows WHERE window_start < ?', expired - RATE_WINDOW_RETENTION_MS);
+    sql.run('DELETE FROM outbox WHERE dispatched_at IS NOT NULL AND occurred_at < ?', expired - OUTBOX_RETENTION_MS);
+    noteCleanUp(sql, now);
     setDeadline(world, 'maintenance', now + world.waits.maintenance_every_ms);
   });
   await sweepOrphans(world);
@@ -34,7 +37,7 @@ export async function maintain(world: MailboxWorld): Promise<void> {
 export async function sweepOrphans(world: MailboxWorld): Promise<number> {
   const { sql } = world;
   const prefix = sentPrefix(world.owner);
-  const until = `${prefix}${idFloor('msg', world.now() - world.waits.orphan_age_ms_min)}`;
+  const until = `${prefix}${idFloor('msg', expiryTime(sql, world.now()) - world.waits.orphan_age_ms_min)}`;
   let position = readMeta(sql, 'orphans_swept_to') ?? prefix;
   let deleted = 0;
   for (;;) {

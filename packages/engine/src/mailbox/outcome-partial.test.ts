@@ -66,10 +66,8 @@ describe('the ids of both calls', () => {
     await first();
     await attempt(rig, id, accepted({ provider_message_id: 'smtp:relay:2' }));
     expect(rig.message(id).provider_message_id).toBe('smtp:relay:1');
-    await rig.engine.applyEvent(
-      report(rig, 'delivered', { provider_message_id: 'smtp:relay:2', recipient: LEE, source: 'dsn' }),
-    );
-    await rig.engine.applyEvent(report(rig, 'delivered', { provider_message_id: 'smtp:relay:1', source: 'dsn' }));
+    await rig.engine.applyEvent(report(rig, 'delivered', { provider_message_id: 'smtp:relay:2', recipient: LEE }));
+    await rig.engine.applyEvent(report(rig, 'delivered', { provider_message_id: 'smtp:relay:1' }));
     expect(rig.statuses(id)).toMatchObject({ [JO]: 'delivered', [LEE]: 'delivered' });
   });
 

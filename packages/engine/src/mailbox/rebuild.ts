@@ -11,6 +11,7 @@ import type { RebuildProgress } from './rebuild-types.ts';
 import { enterRestored, isRestored, noticeRestore } from './restore.ts';
 import { restoreLost } from './restore-message.ts';
 import { parseJson } from './rows.ts';
+import { expiryTime } from './trusted-time.ts';
 import type { MailboxWorld } from './world.ts';
 
 /**
@@ -30,17 +31,23 @@ interface State {
 }
 
 /**
- * One step, bounded; the alarm goes on with the next. A step that fails leaves what it had done. Steps asked for at once
- * are one.
+ * Goes on with the rebuild, or begins one, until it is complete or the time of a request is over; the alarm does the
+ * rest. A step that fails leaves what it had done. Who asks at once shares the steps.
  *
- * @param restored takes the mailbox for one that was put back, even where its events cannot tell
+ * @param restored takes the mailbox for one that was put back, even where its events cannot tell. While it is already
+ *   taken for one, this changes nothing.
  */
 export async function rebuildLedger(world: MailboxWorld, restored: boolean): Promise<RebuildProgress> {
-  if (restored || readMeta(world.sql, 'rebuild') === undefined) await begin(world, restored);
-  world.rebuild.step ??= step(world).finally(() => {
-    world.rebuild.step = null;
-  });
-  return world.rebuild.step;
+  const ends = world.now() + LIMITS.rebuild_request_ms;
+  const known = restored && isRestored(world.sql);
+  if ((restored && !known) || readMeta(world.sql, 'rebuild') === undefined) await begin(world, restored && !known);
+  for (;;) {
+    world.rebuild.step ??= step(world).finally(() => {
+      world.rebuild.step = null;
+    });
+    const progress = await world.rebuild.step;
+    if (progress.complete || world.now() >= ends) return progress;
+  }
 }
 
 async function begin(world: MailboxWorld, restored: boolean): Promise<void> {
@@ -114,7 +121,8 @@ function noteCopy(world: MailboxWorld, evidence: SentEvidence): boolean {
   const { sql } = world;
   const { message_id: id, key_hash: key } = evidence;
   const at = idTime(id);
-  if (at + LIMITS.idempotency_retention_ms <= world.now() || knowsKey(sql, key, world.now())) return false;
+  if (at + LIMITS.idempotency_retention_ms <= expiryTime(sql, world.now()) || knowsKey(sql, key, world.now()))
+    return false;
   const row = findMessage(sql, id);
   if (row === undefined) {
     // Where nothing was put back, a copy without a message is of a request that was refused or is still under way.

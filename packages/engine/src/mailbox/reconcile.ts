@@ -1,20 +1,28 @@
 import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
-import { findMessage } from './messages.ts';
-import { type MessageRow, parseJson } from './rows.ts';
+import { deliveryTo, findNamed, type Meant } from './provider-ids.ts';
+import type { MessageRow } from './rows.ts';
 import type { MailboxWorld } from './world.ts';
 
-export type Candidate = { kind: 'none' } | { kind: 'several' } | { kind: 'one'; row: MessageRow };
+export type Candidate = { kind: 'none' } | { kind: 'several' } | ({ kind: 'one' } & Meant);
 
 /**
- * Finds the uncertain send that an event with an unknown provider id must be about: same sender, recipient and subject,
- * uncertain since about the time of the event. Only a single candidate counts; between several nobody can choose. The
- * match gives the message its provider id, so the events of its other recipients find it directly.
+ * The message a report is about: the one that it names, else the only one that it can be about. A report that carries an
+ * id of our own means that message and no other, whether it is here or not.
  */
-export function reconcile(world: MailboxWorld, event: DeliveryEvent): Candidate {
-  const { sql } = world;
+export function findMeant(world: MailboxWorld, event: DeliveryEvent): Candidate {
+  const named = findNamed(world.sql, event);
+  if (named !== undefined) return { kind: 'one', ...named };
+  return (event.our_message_id ?? null) === null ? onlyCandidate(world, event) : { kind: 'none' };
+}
+
+/**
+ * The uncertain send that an event with an unknown provider id must be about: same sender, recipient and subject,
+ * uncertain since about the time of the event. Only a single candidate counts; between several nobody can choose.
+ */
+function onlyCandidate({ sql }: MailboxWorld, event: DeliveryEvent): Candidate {
   if (event.subject === null || event.provider_message_id === null) return { kind: 'none' };
-  const rows = sql.all<MessageRow>(
+  const [row, second] = sql.all<MessageRow>(
     `SELECT m.* FROM messages m JOIN deliveries d ON d.message_rowid = m.rowid
      WHERE m.direction = 'outbound' AND m.status = 'uncertain' AND m.provider_message_id IS NULL
        AND m.from_address = ? AND d.address = ? AND d.status = 'uncertain' AND m.subject = ?
@@ -25,17 +33,7 @@ export function reconcile(world: MailboxWorld, event: DeliveryEvent): Candidate 
     event.occurred_at - LIMITS.reconcile_before_ms,
     event.occurred_at + LIMITS.reconcile_after_ms,
   );
-  const [row] = rows;
   if (row === undefined) return { kind: 'none' };
-  if (rows.length > 1) return { kind: 'several' };
-  const flags = parseJson<string[]>(row.flags_json);
-  sql.run(
-    'UPDATE messages SET provider_message_id = ?, flags_json = ? WHERE rowid = ?',
-    event.provider_message_id,
-    JSON.stringify(flags.includes('reconciled') ? flags : [...flags, 'reconciled']),
-    row.rowid,
-  );
-  const after = findMessage(sql, row.id);
-  if (after === undefined) throw new Error('message vanished');
-  return { kind: 'one', row: after };
+  if (second !== undefined) return { kind: 'several' };
+  return { kind: 'one', row, delivery: deliveryTo(sql, row, event.recipient) };
 }

@@ -6,6 +6,7 @@ import { readBackoff, readClaim } from './claims.ts';
 import { scheduleFollowups } from './followups.ts';
 import { applyOutcome } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
+import { recordIds } from './provider-ids.ts';
 import { payQuota } from './quota-tasks.ts';
 import { type MessageRow, parseJson } from './rows.ts';
 import { settleByProvider } from './settle-uncertain.ts';
@@ -81,5 +82,9 @@ export function lateResult(world: MailboxWorld, row: MessageRow, attempt: Attemp
   // An event has already said that it was sent; a refusal now is about something else.
   if (reconciled && result.kind !== 'accepted') return;
   const settled = settleByProvider(world, row, result);
-  if (settled && result.kind === 'accepted') scheduleFollowups(world, row, result);
+  if (result.kind === 'accepted') {
+    if (settled) scheduleFollowups(world, row, result);
+    // Somebody else had said already that it was sent; the ids by which its reports name it are new all the same.
+    else if (row.accepted === 1) recordIds(world.sql, row, result.provider_message_id, result.rfc_message_id);
+  }
 }

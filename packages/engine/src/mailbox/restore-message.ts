@@ -11,7 +11,7 @@ import { UNCERTAIN_FIX } from './leave-queue.ts';
 import { acceptedAnswer, recordKey } from './ledger.ts';
 import { findMessage, partsOf } from './messages.ts';
 import { addAlias } from './provider-ids.ts';
-import { isFiltered, type SentAttachment, type SentMail, storeSend } from './store-send.ts';
+import { isFiltered, type SentMail, storeSend } from './store-send.ts';
 import { findThread, takeThreadSeq } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -103,7 +103,10 @@ function threadOf(world: MailboxWorld, { thread }: SentEvidence): SentMail['thre
   return { id: thread.id, seq: taken ? takeThreadSeq(world) : thread.seq, is_new: true };
 }
 
-async function attachmentsOf(world: MailboxWorld, { message_id: message }: SentEvidence): Promise<SentAttachment[]> {
+async function attachmentsOf(
+  world: MailboxWorld,
+  { message_id: message }: SentEvidence,
+): Promise<SentMail['attachments']> {
   const prefix = sentAttachmentPrefix(world.owner, message);
   const { objects } = await world.blobs.inspect(prefix, prefix, LIMITS.attachments_count_max * 2);
   return objects

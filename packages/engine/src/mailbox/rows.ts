@@ -73,6 +73,8 @@ export interface DeliveryRow {
   bounce_type: BounceType | null;
   updated_at: number;
   position: number;
+  /** When the report was made that its details come from, by the provider's clock. */
+  reported_at: number | null;
 }
 
 export interface AttachmentRow {

@@ -112,19 +112,22 @@ function rollUpSettled(
 }
 
 /**
- * The hold was freed when the send became uncertain; recipients that turn out to have been accepted are counted now.
+ * Counts recipients of which it is known only now that they were accepted. The hold of an uncertain send was freed; of one
+ * that is still queued it goes on for whoever else waits.
  *
- * @param positions of the recipients in the message; each leaves `uncertain` once, so the first names the settlement
+ * @param positions of the recipients in the message; each leaves `queued` or `uncertain` for such a reason once, so the
+ *   first names the settlement
  */
 export function oweAcceptance(world: MailboxWorld, row: MessageRow, positions: number[]): void {
   if (positions.length === 0) return;
+  const waiting = readDeliveries(world.sql, row.rowid).filter(({ status }) => status === 'queued');
   oweQuota(world, {
     op: 'settle',
     ref: row.id,
     n: SETTLE_UNCERTAIN + Math.min(...positions),
     identity_id: world.owner.identity_id,
     consume: positions.length,
-    keep: 0,
+    keep: waiting.length,
     until: null,
     outbound: row.accepted === 0 ? 1 : 0,
   });

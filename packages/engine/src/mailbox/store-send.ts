@@ -1,7 +1,7 @@
 import type { Address, Mailbox } from '@pmail/core/address/address.ts';
 import { domainOf } from '@pmail/core/address/address.ts';
 import type { DeliveryStatus, StatusReason } from '@pmail/core/delivery/status.ts';
-import type { AttachmentId, MessageId, ThreadId } from '@pmail/core/ids.ts';
+import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { OutboundKind, SendOperation } from '@pmail/core/message/request.ts';
 import { cutUtf8, snippetOf } from '@pmail/core/message/text.ts';
@@ -9,6 +9,7 @@ import { filterText } from '@pmail/core/policy/filters.ts';
 import type { FilterReason, RecipientField } from '@pmail/core/policy/types.ts';
 import { sentKey } from '@pmail/core/storage/keys.ts';
 import { normalizeSubject } from '@pmail/core/threading/subject.ts';
+import { insertAttachments, type StoredAttachment } from './attachments.ts';
 import { countContact } from './contacts.ts';
 import { indexMessage } from './fts.ts';
 import { findMessage } from './messages.ts';
@@ -35,22 +36,11 @@ export interface SentMail {
   mime_bytes: number;
   mime_sha256: string;
   recipients: (Mailbox & { field: RecipientField; filtered: FilterReason | null })[];
-  attachments: SentAttachment[];
+  attachments: (StoredAttachment & { filename: string })[];
   labels: string[];
   metadata: Record<string, string>;
   /** Addresses of the identity, which are no participants of its threads. */
   own_addresses: Address[];
-}
-
-export interface SentAttachment {
-  id: AttachmentId;
-  filename: string;
-  content_type: string;
-  disposition: 'attachment' | 'inline';
-  content_id: string | null;
-  sha256: string;
-  size: number;
-  r2_key: string;
 }
 
 /** In which state the mail is stored. Recipients whom the policy kept it from are `suppressed` in any. */
@@ -75,7 +65,7 @@ export function storeSend(world: MailboxWorld, send: SentMail, state: StoredStat
   }
   const rowid = insertMessage(world, send, state);
   insertDeliveries(world, send, rowid, state);
-  insertAttachments(world, send, rowid);
+  insertAttachments(sql, rowid, send.attachments);
   for (const label of send.labels) sql.run('INSERT INTO labels (message_rowid, label) VALUES (?, ?)', rowid, label);
   const row = findMessage(sql, send.message_id);
   if (row === undefined) throw new Error('message not stored');
@@ -165,26 +155,6 @@ function insertDeliveries(world: MailboxWorld, send: SentMail, rowid: number, { 
       filtered === null ? status : 'suppressed',
       filtered === null ? null : filterText(filtered),
       send.at,
-      position,
-    );
-  });
-}
-
-function insertAttachments(world: MailboxWorld, send: SentMail, rowid: number): void {
-  send.attachments.forEach((attachment, position) => {
-    world.sql.run(
-      `INSERT INTO attachments (id, message_rowid, filename, content_type, size, sha256, disposition, content_id,
-         r2_key, text_status, position)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'skipped', ?)`,
-      attachment.id,
-      rowid,
-      attachment.filename,
-      attachment.content_type,
-      attachment.size,
-      attachment.sha256,
-      attachment.disposition,
-      attachment.content_id,
-      attachment.r2_key,
       position,
     );
   });

@@ -67,8 +67,7 @@ async function all(options: SendOptions[]): Promise<{ answer: Submitted; after: 
   let waiting = options.length;
   const answers = options.map((entry) =>
     time.start(async () => {
-      const answer = await rig.submit(entry);
-      waiting--;
+      const answer = await rig.submit(entry).finally(() => waiting--);
       return { answer, after: rig.clock.now - began };
     }),
   );

@@ -96,6 +96,26 @@ describe('a send that waited', () => {
     expect(accept(answer).in_reply_to).toBe('answer@example.net');
   });
 
+  test('comes behind one that was asked for later and did not wait; what follows names it', async () => {
+    const leaveAs = async ({ id }: MessageResource, rfc: string): Promise<unknown> =>
+      attempt(rig, id, accepted({ provider_message_id: `prov ${rfc}`, rfc_message_id: `${rfc}@acme.example.com` }));
+    const early = time.start(() => rig.submit(next({ key: 'early' })));
+    const late = time.start(async () => {
+      await time.sleep(280);
+      await leave();
+      const answer = await rig.submit(next({ key: 'late' }));
+      await time.sleep(300);
+      await leaveAs(accept(answer), 'late');
+      return answer;
+    });
+    await time.pass();
+    const [waited, passed] = [accept(await early), accept(await late)];
+    expect(waited.id < passed.id).toBe(true);
+    expect([passed.in_reply_to, waited.in_reply_to]).toEqual(['holder@acme.example.com', 'late@acme.example.com']);
+    await leaveAs(waited, 'early');
+    expect(accept(await time.start(() => rig.submit(next()))).in_reply_to).toBe('early@acme.example.com');
+  });
+
   test('and whose thread says the same is not composed again', async () => {
     const answer = await meanwhile(next(), SECOND, () => rig.engine.cancel(holder.id));
     expect(accept(answer).in_reply_to).toBe('first@acme.example.com');
@@ -139,21 +159,19 @@ describe('a send that waited', () => {
 });
 
 describe('while a send is composed again', () => {
-  test('nobody else takes the thread', async () => {
-    const [one, two] = [
-      time.start(() => rig.submit(next({ key: 'one' }))),
-      time.start(() => rig.submit(next({ key: 'two' }))),
-    ];
+  test('it has the next turn: one that comes then waits for it', async () => {
+    const started = rig.clock.now;
+    const one = time.start(() => rig.submit(next({ key: 'one' })));
     const other = time.start(async () => {
-      await time.sleep(300);
+      await time.sleep(100);
       await leave();
+      await time.sleep(400);
+      // Nothing about this one has to be made again, and nobody holds the lock.
+      return rig.submit({ key: 'two', operation: 'reply', target_id: first.id, body: { text: 'More' } });
     });
     await time.pass();
-    await other;
-    // One waits out the second in which it may not write its copy, and then holds the lock.
-    const answers = await Promise.all([one, two]);
-    expect(answers.filter(({ ok }) => ok)).toHaveLength(1);
-    expect(answers.find(({ ok }) => !ok)).toMatchObject({ code: 'thread_busy' });
+    expect(Date.parse(accept(await one).received_at)).toBe(started + SECOND);
+    expect(await other).toMatchObject({ code: 'thread_busy' });
   });
 
   test('and the store fails: it is refused, nothing of it is kept, and the thread is free for the next', async () => {

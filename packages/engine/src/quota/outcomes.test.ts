@@ -12,7 +12,18 @@ beforeEach(() => {
   rig = new QuotaRig();
 });
 
-function record(outcome: AbuseOutcome, changes: { event_id?: string; identity_id?: typeof DESK } = {}): OutcomeAnswer {
+type Judged = Omit<OutcomeAnswer, 'counted_at'>;
+
+/** What it is judged as; when it was counted is the subject of one test. */
+function record(outcome: AbuseOutcome, changes: { event_id?: string; identity_id?: typeof DESK } = {}): Judged {
+  const { counted_at: _when, ...judged } = recordWhole(outcome, changes);
+  return judged;
+}
+
+function recordWhole(
+  outcome: AbuseOutcome,
+  changes: { event_id?: string; identity_id?: typeof DESK } = {},
+): OutcomeAnswer {
   return rig.quota.recordOutcome({
     identity_id: DESK,
     outcome,
@@ -24,8 +35,8 @@ function record(outcome: AbuseOutcome, changes: { event_id?: string; identity_id
   });
 }
 
-function times(n: number, outcome: AbuseOutcome): OutcomeAnswer {
-  let answer: OutcomeAnswer = { pause: false, complaints: 0, bounces: 0 };
+function times(n: number, outcome: AbuseOutcome): Judged {
+  let answer: Judged = { pause: false, complaints: 0, bounces: 0 };
   for (let i = 0; i < n; i++) answer = record(outcome);
   return answer;
 }
@@ -65,17 +76,32 @@ describe('the threshold', () => {
   });
 });
 
+describe('a window that is over its bound', () => {
+  test('calls for a pause by one more of its kind, and by nothing else', () => {
+    times(4, 'complained');
+    for (const outcome of ['delivered', 'other', 'bounced'] as const) {
+      expect(record(outcome)).toMatchObject({ pause: false, complaints: 4 });
+    }
+    expect(record('complained')).toMatchObject({ pause: true, complaints: 5 });
+    times(10, 'bounced');
+    expect(record('complained')).toMatchObject({ pause: true });
+    expect(record('delivered')).toMatchObject({ pause: false, complaints: 6, bounces: 11 });
+  });
+});
+
 describe('the window', () => {
   test('of bounces is the last two hundred outcomes', () => {
     times(11, 'bounced');
-    expect(times(189, 'delivered')).toMatchObject({ bounces: 11, pause: true });
-    expect(record('delivered')).toMatchObject({ bounces: 10, pause: false });
+    expect(times(189, 'delivered')).toMatchObject({ bounces: 11 });
+    expect(record('delivered')).toMatchObject({ bounces: 10 });
+    expect(record('bounced')).toMatchObject({ bounces: 10, pause: false });
   });
 
   test('of complaints is the last thousand', () => {
     times(4, 'complained');
-    expect(times(996, 'delivered')).toMatchObject({ complaints: 4, pause: true });
-    expect(record('delivered')).toMatchObject({ complaints: 3, pause: false });
+    expect(times(996, 'delivered')).toMatchObject({ complaints: 4 });
+    expect(record('delivered')).toMatchObject({ complaints: 3 });
+    expect(record('complained')).toMatchObject({ complaints: 3, pause: false });
   });
 
   test('keeps a thousand rows of each identity', () => {
@@ -103,6 +129,14 @@ describe('the same event again', () => {
     expect(first.pause).toBe(true);
     for (let i = 0; i < 3; i++) expect(record('complained', { event_id: 'tips' })).toEqual(first);
     expect(rows()).toBe(4);
+  });
+
+  test('says when it was counted, the first time', async () => {
+    const counted_at = rig.now;
+    expect(recordWhole('complained', { event_id: 'tips' })).toMatchObject({ counted_at });
+    await rig.advance(DAY);
+    expect(recordWhole('complained', { event_id: 'tips' })).toMatchObject({ counted_at });
+    expect(recordWhole('complained')).toMatchObject({ counted_at: rig.now });
   });
 
   test('is known for seven days', async () => {

@@ -3,11 +3,12 @@ import type { QuotaEngineWorld } from './reserve.ts';
 import type { OutcomeAnswer, OutcomeRequest } from './types.ts';
 
 /**
- * Adds one outcome to the windows of an identity and judges them. Repeats of an event are counted once and answer with
- * the present windows, so a consumer that died after the count still pauses.
+ * Adds one outcome to the windows of an identity and judges it by them. Repeats of an event are counted once and answer
+ * with the present windows, so a consumer that died after the count still pauses.
  *
  * The shares are taken of the window's size, not of the rows present, so a young identity is not paused by its first
- * complaint.
+ * complaint. Only an outcome of the kind that is over its bound calls for a pause: after a resume the window is still
+ * as full as it was, and a delivery is no reason to pause again.
  */
 export function recordOutcome(world: QuotaEngineWorld, request: OutcomeRequest): OutcomeAnswer {
   const { sql } = world;
@@ -34,11 +35,12 @@ export function recordOutcome(world: QuotaEngineWorld, request: OutcomeRequest):
       );
       sql.run('DELETE FROM outcomes WHERE identity_id = ? AND seq <= ?', identity, seq - LIMITS.outcomes_kept_max);
     }
-    return judge(world, request);
+    const event = sql.first<{ at: number }>('SELECT at FROM outcome_events WHERE event_id = ?', request.event_id);
+    return { ...judge(world, request), counted_at: event?.at ?? world.now() };
   });
 }
 
-function judge({ sql }: QuotaEngineWorld, request: OutcomeRequest): OutcomeAnswer {
+function judge({ sql }: QuotaEngineWorld, request: OutcomeRequest): Omit<OutcomeAnswer, 'counted_at'> {
   const count = (outcome: string, window: number): number =>
     sql.first<{ n: number }>(
       `SELECT COUNT(*) AS n FROM (
@@ -50,8 +52,9 @@ function judge({ sql }: QuotaEngineWorld, request: OutcomeRequest): OutcomeAnswe
     )?.n ?? 0;
   const complaints = count('complained', LIMITS.complaint_window_count);
   const bounces = count('bounced', LIMITS.bounce_window_count);
+  const { outcome, complaint_rate_pause, bounce_rate_pause } = request;
   const pause =
-    complaints / LIMITS.complaint_window_count > request.complaint_rate_pause ||
-    bounces / LIMITS.bounce_window_count > request.bounce_rate_pause;
+    (outcome === 'complained' && complaints / LIMITS.complaint_window_count > complaint_rate_pause) ||
+    (outcome === 'bounced' && bounces / LIMITS.bounce_window_count > bounce_rate_pause);
   return { pause, complaints, bounces };
 }

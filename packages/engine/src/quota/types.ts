@@ -107,10 +107,13 @@ export interface OutcomeRequest {
 }
 
 export interface OutcomeAnswer {
-  /** Both counts over their windows, and whether they call for a pause. */
+  /** Whether this outcome is one too many of its kind. */
   pause: boolean;
+  /** Both counts over their windows. */
   complaints: number;
   bounces: number;
+  /** Unix ms at which the event was counted, the first time. */
+  counted_at: number;
 }
 
 export interface UsageFeature {

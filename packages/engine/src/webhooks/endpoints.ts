@@ -75,6 +75,18 @@ export function wants(
   return identities === null || (event.identity_id !== null && identities.includes(event.identity_id));
 }
 
+/** Whether an endpoint may name these identities: those of its tenant; for the platform's any but one that is gone. */
+export async function mayName(db: Db, tenant: TenantId | null, ids: readonly IdentityId[]): Promise<boolean> {
+  const found = await queryAll(
+    db,
+    `SELECT 1 FROM identities WHERE id IN (SELECT value FROM json_each(?1)) AND status IN ('active', 'paused')
+       AND (?2 IS NULL OR (tenant_id = ?2 AND is_system = 0))`,
+    JSON.stringify(ids),
+    tenant,
+  );
+  return found.length === ids.length;
+}
+
 /**
  * Adds an endpoint unless its owner has `max` of them; the count is taken in the same transaction.
  *
@@ -104,13 +116,17 @@ export async function addEndpoint(db: Db, row: EndpointRow, max: number, audit: 
   return results.at(-1)?.length === 1;
 }
 
-export type EndpointChange = Pick<
-  EndpointRow,
-  'url' | 'description' | 'event_types_json' | 'identity_ids_json' | 'enabled' | 'disabled_reason'
->;
+export interface EndpointChange
+  extends Pick<
+    EndpointRow,
+    'url' | 'description' | 'event_types_json' | 'identity_ids_json' | 'enabled' | 'disabled_reason'
+  > {
+  /** Whether the failures so far are forgotten. */
+  forgets: boolean;
+}
 
 /**
- * Writes a change that was worked out from `seen`. Switching on forgets the failures.
+ * Writes a change that was worked out from `seen`.
  *
  * @returns the row after it, or undefined when somebody else has changed it since
  */
@@ -130,7 +146,6 @@ export async function changeEndpoint(
   );
   // Two changes in one millisecond must still look different.
   const updatedAt = Math.max(now, seen.updated_at + 1);
-  const switchedOn = change.enabled === 1 && seen.enabled === 0;
   const results = await db.batch([
     auditStatement(audit, unchanged),
     statement(
@@ -146,8 +161,8 @@ export async function changeEndpoint(
       change.enabled,
       change.disabled_reason,
       updatedAt,
-      switchedOn ? 1 : 0,
-      switchedOn ? 1 : 0,
+      change.forgets ? 1 : 0,
+      change.forgets ? 1 : 0,
       seen.id,
       ...unchanged.bindings,
     ),
@@ -162,24 +177,34 @@ export async function deleteEndpoint(db: Db, id: EndpointId, audit: AuditEntry):
   ]);
 }
 
-/** Replaces the secret; deliveries carry the signatures of both until the overlap ends (Unix ms; null: at once). */
+/**
+ * Replaces the secret that was seen; deliveries carry the signatures of both until the overlap ends (Unix ms; null: at
+ * once).
+ *
+ * @returns the row after it, or undefined when somebody else has replaced the secret, or the endpoint is gone
+ */
 export async function rotateEndpointSecret(
   db: Db,
-  id: EndpointId,
+  seen: EndpointRow,
   sealed: { secret_enc: string; prev_secret_enc: string | null; prev_secret_expires_at: number | null },
   now: number,
   audit: AuditEntry,
-): Promise<void> {
-  await db.batch([
+): Promise<EndpointRow | undefined> {
+  const results = await db.batch([
+    auditStatement(
+      audit,
+      statement('EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ? AND secret_enc = ?)', seen.id, seen.secret_enc),
+    ),
     statement(
       `UPDATE webhook_endpoints SET secret_enc = ?, prev_secret_enc = ?, prev_secret_expires_at = ?,
-         updated_at = MAX(?, updated_at + 1) WHERE id = ?`,
+         updated_at = MAX(?, updated_at + 1) WHERE id = ? AND secret_enc = ? RETURNING *`,
       sealed.secret_enc,
       sealed.prev_secret_enc,
       sealed.prev_secret_expires_at,
       now,
-      id,
+      seen.id,
+      seen.secret_enc,
     ),
-    auditStatement(audit),
   ]);
+  return results[1]?.[0] as EndpointRow | undefined;
 }

@@ -46,7 +46,7 @@ async function isOfSystemIdentity(db: Db, { identity_id: identity }: EventIndexR
   return row?.is_system === 1;
 }
 
-const PER_SWEEP = 500;
+const PER_SWEEP = 250;
 
 /**
  * Queues again what a queue has lost: events that nobody has fanned out, and deliveries whose time has passed. Events
@@ -62,13 +62,13 @@ export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'qu
     now - world.waits.webhook_sweep_after_ms,
     PER_SWEEP,
   );
-  // A few of each endpoint: one with a long list must not keep the others from their turn.
+  // A few of each endpoint, the first of every one before the second of any: a long list keeps nobody from their turn.
   const late = await queryAll<{ endpoint_id: EndpointId; event_id: EventId }>(
     world.db,
     `SELECT endpoint_id, event_id FROM (
-       SELECT endpoint_id, event_id, due_at, ROW_NUMBER() OVER (PARTITION BY endpoint_id ORDER BY due_at) AS nth
+       SELECT endpoint_id, event_id, due_at, ROW_NUMBER() OVER (PARTITION BY endpoint_id ORDER BY due_at, event_id) AS nth
        FROM webhook_work WHERE due_at <= ? AND ${FREE('?')})
-     WHERE nth <= ? ORDER BY due_at LIMIT ?`,
+     WHERE nth <= ? ORDER BY nth, due_at LIMIT ?`,
     now - world.waits.webhook_sweep_after_ms,
     now,
     LIMITS.webhook_parallel_count_max,

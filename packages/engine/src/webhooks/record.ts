@@ -2,7 +2,7 @@ import { EVENT_API_VERSION, type EventEnvelope, type EventType } from '@pmail/co
 import type { EventId, Id } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { rfc3339 } from '@pmail/core/time.ts';
-import { disables, isFinal, type WebhookResult } from '@pmail/core/webhooks/outcome.ts';
+import { isFinal, type WebhookResult } from '@pmail/core/webhooks/outcome.ts';
 import { webhookWaitMs } from '@pmail/core/webhooks/schedule.ts';
 import { platformEventStatement } from '../directory/policy.ts';
 import { type Statement, statement } from '../sql.ts';
@@ -40,6 +40,7 @@ export async function recordAttempt(
   const wait = planned === null ? null : Math.min(planned, world.waits.webhook_wait_ms_max);
   const next = wait === null ? null : world.now() + wait;
   const row = attemptRow(world, endpoint, work, result, next);
+  const disabled = disabledEvent(world, endpoint, result);
   const results = await db.batch([
     insertAttempt(row),
     next === null
@@ -57,11 +58,13 @@ export async function recordAttempt(
           work.event_id,
           work.attempt,
         ),
-    ...endpointStatements(world, endpoint, result),
     waiting(endpoint.id, world.now()),
+    ...endpointStatements(world, endpoint, row, disabled),
   ]);
-  const following = results.at(-1)?.[0] as { event_id: EventId } | undefined;
-  if (following !== undefined) await world.queue.send(deliverJob(endpoint.id, following.event_id));
+  const following = (results[2] ?? []) as unknown as { event_id: EventId }[];
+  for (const { event_id: event } of following) await world.queue.send(deliverJob(endpoint.id, event));
+  // Should the platform not be told now, the sweep does it.
+  if (results.at(-1)?.[0]?.['disabled'] === 1) await world.queue.send({ v: 1, kind: 'fanout', event_id: disabled.id });
   if (wait !== null && wait <= LIMITS.queue_delay_ms_max) {
     await world.queue.send(deliverJob(endpoint.id, work.event_id), wait);
   }
@@ -116,22 +119,60 @@ export function insertAttempt(row: DeliveryAttempt): Statement {
 /** Failures of ours, and those of an endpoint that was not called, say nothing about it. */
 const NOT_THE_ENDPOINTS = ['event_unavailable', 'secret_unavailable', 'endpoint_disabled'];
 
-function endpointStatements(world: WebhookWorld, endpoint: EndpointRow, { error }: AttemptResult): Statement[] {
-  if (error === null) {
-    return endpoint.consecutive_failures === 0 ? [] : [forgetFailures(endpoint.id)];
-  }
+/**
+ * What an attempt does to its endpoint. Others run at the same time, so all is worked out from the row as it is then, and
+ * an attempt whose record came second counts for nothing.
+ */
+function endpointStatements(
+  world: WebhookWorld,
+  { id }: EndpointRow,
+  attempt: DeliveryAttempt,
+  event: EventEnvelope,
+): Statement[] {
+  const { error } = attempt;
+  if (error === null) return [forgetFailures(id)];
   if (NOT_THE_ENDPOINTS.includes(error)) return [];
   const now = world.now();
-  const failures = { count: endpoint.consecutive_failures + 1, first_at: endpoint.first_failure_at ?? now };
-  const why = disables(error, failures, now);
-  const counted = statement(
-    `UPDATE webhook_endpoints SET consecutive_failures = consecutive_failures + 1,
-       first_failure_at = COALESCE(first_failure_at, ?) WHERE id = ?`,
-    now,
-    endpoint.id,
-  );
-  if (why === null) return [counted];
-  const event: EventEnvelope = {
+  const recorded = 'EXISTS (SELECT 1 FROM webhook_deliveries WHERE id = ?)';
+  const enough =
+    error === 'status_410'
+      ? statement('enabled = 1')
+      : statement(
+          'enabled = 1 AND consecutive_failures >= ? AND first_failure_at <= ?',
+          LIMITS.webhook_failures_count_max,
+          now - LIMITS.webhook_failures_spread_ms,
+        );
+  const over = statement(`id = ? AND ${enough.sql} AND ${recorded}`, id, ...enough.bindings, attempt.id);
+  return [
+    statement(
+      `UPDATE webhook_endpoints SET consecutive_failures = consecutive_failures + 1,
+         first_failure_at = COALESCE(first_failure_at, ?) WHERE id = ? AND ${recorded}`,
+      now,
+      id,
+      attempt.id,
+    ),
+    platformEventStatement(
+      event,
+      now,
+      statement(`EXISTS (SELECT 1 FROM webhook_endpoints WHERE ${over.sql})`, ...over.bindings),
+    ),
+    statement(
+      `UPDATE webhook_endpoints SET enabled = 0, disabled_reason = 'failing', updated_at = MAX(?, updated_at + 1)
+       WHERE ${over.sql} RETURNING 1 AS disabled`,
+      now,
+      ...over.bindings,
+    ),
+  ];
+}
+
+/** What the platform is told when the attempt was one too many. */
+function disabledEvent(
+  world: Pick<WebhookWorld, 'newId' | 'now'>,
+  endpoint: EndpointRow,
+  { error }: AttemptResult,
+): EventEnvelope {
+  const now = world.now();
+  return {
     id: world.newId('evt', now),
     type: 'webhook.disabled',
     api_version: EVENT_API_VERSION,
@@ -139,21 +180,14 @@ function endpointStatements(world: WebhookWorld, endpoint: EndpointRow, { error 
     tenant_id: endpoint.tenant_id,
     identity_id: null,
     sequence: null,
-    data: { webhook_id: endpoint.id, reason: why },
+    data: { webhook_id: endpoint.id, reason: error === 'status_410' ? 'gone' : 'failing' },
   };
-  const enabled = statement('EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ? AND enabled = 1)', endpoint.id);
-  return [
-    counted,
-    platformEventStatement(event, now, enabled),
-    statement(
-      `UPDATE webhook_endpoints SET enabled = 0, disabled_reason = 'failing', updated_at = MAX(?, updated_at + 1)
-       WHERE id = ? AND enabled = 1`,
-      now,
-      endpoint.id,
-    ),
-  ];
 }
 
 export function forgetFailures(id: EndpointId): Statement {
-  return statement('UPDATE webhook_endpoints SET consecutive_failures = 0, first_failure_at = NULL WHERE id = ?', id);
+  return statement(
+    `UPDATE webhook_endpoints SET consecutive_failures = 0, first_failure_at = NULL
+     WHERE id = ? AND consecutive_failures > 0`,
+    id,
+  );
 }

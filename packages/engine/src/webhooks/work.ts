@@ -47,12 +47,14 @@ export async function takeUp(
 /** Condition under which no attempt at a delivery is under way. */
 export const FREE = (now: string): string => `(taken_until IS NULL OR taken_until <= ${now})`;
 
-/** A delivery of an endpoint that is due and waits for a place. */
+/** Deliveries of an endpoint that are due and wait: as many as there are places free at it, the longest due first. */
 export function waiting(endpoint: EndpointId, now: number): Statement {
   return statement(
     `SELECT event_id FROM webhook_work WHERE endpoint_id = ?1 AND due_at <= ?2 AND ${FREE('?2')}
-     ORDER BY due_at LIMIT 1`,
+     ORDER BY due_at, event_id
+     LIMIT MAX(0, ?3 - (SELECT COUNT(*) FROM webhook_work WHERE endpoint_id = ?1 AND taken_until > ?2))`,
     endpoint,
     now,
+    LIMITS.webhook_parallel_count_max,
   );
 }

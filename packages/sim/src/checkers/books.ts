@@ -1,101 +1,157 @@
-import { deliveriesOf, type Evidence, mailbox, messagesOf, traceOf, type Violation } from './evidence.ts';
+import type { TenantId } from '@pmail/core/ids.ts';
+import { utcDay } from '@pmail/core/time.ts';
+import type { Sql } from '@pmail/engine/sql.ts';
+import type { SimIdentity } from '../population.ts';
+import { deliveriesOf, type Evidence, messagesOf, traceOf, type Violation } from './evidence.ts';
 
-/** I4: every counter equals a recount of the rows it stands for. */
+type Wrong = (text: string) => void;
+
+const DAY_MS = 86_400_000;
+
+/** I4: every counter of a tenant's quota equals a recount of the rows it stands for. */
 export function countersMatch(evidence: Evidence): Violation[] {
   const violations: Violation[] = [];
-  const wrong = (text: string): void => {
-    violations.push({ invariant: 'I4', text });
-  };
-  for (const [tenantId, quota] of evidence.deployment.quotas) {
-    const identities = evidence.identities.filter(({ tenant_id }) => tenant_id === tenantId);
-    let accepted = 0;
-    let outbound = 0;
-    let inbound = 0;
-    const counted = new Map<string, number>();
-    for (const identity of identities) {
-      const own = recount(evidence, identity);
-      accepted += own.accepted;
-      outbound += own.outbound;
-      inbound += own.inbound;
-      const metric = `sends:${identity.identity_id}`;
-      const total = sum(quota.sql.all<{ value: number }>('SELECT value FROM counters WHERE metric = ?', metric));
-      counted.set(identity.identity_id, total);
-      if (total !== own.counted) wrong(`${identity.address}: cap counts ${total} sends, rows say ${own.counted}`);
+  for (const [tenant, { sql }] of evidence.deployment.quotas) {
+    const wrong: Wrong = (text) => {
+      violations.push({ invariant: 'I4', text: `${tenant.slice(-4)}: ${text}` });
+    };
+    if (evidence.since === Number.POSITIVE_INFINITY) {
+      const { n, held } = heldBy(sql);
+      if (n + held > 0) wrong(`${n} holds of ${held} at rest`);
+      continue;
     }
-    const tenantTotal = sum(quota.sql.all<{ value: number }>("SELECT value FROM counters WHERE metric = 'sends'"));
-    const identityTotal = [...counted.values()].reduce((a, b) => a + b, 0);
-    if (tenantTotal !== identityTotal) wrong(`tenant counts ${tenantTotal} sends, its identities ${identityTotal}`);
-    const holds = quota.sql.first<{ n: number; units: number | null }>(
-      'SELECT COUNT(*) AS n, SUM(units) AS units FROM holds',
+    const identities = evidence.identities.filter(({ tenant_id }) => tenant_id === tenant);
+    const counts = new Map(identities.map((identity) => [identity, recount(evidence, identity)]));
+    caps(evidence, sql, counts, wrong);
+    const total = (of: keyof Recount): number => [...counts.values()].reduce((sum, count) => sum + count[of], 0);
+    allowance(sql, total('accepted'), wrong);
+    usage(
+      evidence,
+      tenant as TenantId,
+      sql,
+      {
+        sends: total('accepted'),
+        outbound: total('outbound'),
+        inbound: total('inbound'),
+      },
+      wrong,
     );
-    if ((holds?.n ?? 0) > 0) wrong(`${holds?.n} holds at rest`);
-    const sends = quota.sql.first<{ used: number; held: number }>(
-      "SELECT used, held FROM allowances WHERE feature = 'sends'",
-    );
-    if ((sends?.held ?? 0) !== (holds?.units ?? 0)) wrong(`held says ${sends?.held}, holds say ${holds?.units}`);
-    if ((sends?.used ?? 0) !== accepted) wrong(`used says ${sends?.used}, accepted recipients are ${accepted}`);
-    for (const [metric, expected] of [
-      ['usage:sends', accepted],
-      ['usage:outbound', outbound],
-      ['usage:inbound', inbound],
-    ] as const) {
-      const value = sum(quota.sql.all<{ value: number }>('SELECT value FROM counters WHERE metric = ?', metric));
-      if (value !== expected) wrong(`${metric} says ${value}, rows say ${expected}`);
-    }
-    outcomes(evidence, identities, quota.sql.all<{ event_id: string }>('SELECT event_id FROM outcome_events'), wrong);
+    outcomes(evidence, identities, sql, wrong);
   }
-  threads(evidence, wrong);
   return violations;
 }
 
-function sum(rows: { value: number }[]): number {
-  return rows.reduce((total, { value }) => total + value, 0);
+/** I4 at any moment, not only at rest: what is held in an allowance is what its holds hold. */
+export function holdsAddUp({ deployment }: Evidence): Violation[] {
+  return [...deployment.quotas].flatMap(([tenant, { sql }]) => {
+    const { holds, held } = heldBy(sql);
+    if (holds === held) return [];
+    return [
+      { invariant: 'I4', text: `${tenant.slice(-4)}: held says ${held}, holds say ${holds}, in the middle of it` },
+    ];
+  });
+}
+
+function heldBy(sql: Sql): { holds: number; held: number; used: number; n: number } {
+  const holds = sql.first<{ n: number; units: number | null }>('SELECT COUNT(*) AS n, SUM(units) AS units FROM holds');
+  const sends = sql.first<{ used: number; held: number }>("SELECT used, held FROM allowances WHERE feature = 'sends'");
+  return { holds: holds?.units ?? 0, held: sends?.held ?? 0, used: sends?.used ?? 0, n: holds?.n ?? 0 };
+}
+
+/** What was counted against a metric, without days that were over before the time that is looked at. */
+function counted(sql: Sql, metric: string, since: number): number {
+  const first = since === 0 ? '' : utcDay(since - DAY_MS);
+  const row = sql.first<{ value: number | null }>(
+    'SELECT SUM(value) AS value FROM counters WHERE metric = ? AND window >= ?',
+    metric,
+    first,
+  );
+  return row?.value ?? 0;
+}
+
+function caps(evidence: Evidence, sql: Sql, counts: ReadonlyMap<SimIdentity, Recount>, wrong: Wrong): void {
+  let all = 0;
+  for (const [{ identity_id, address }, { counted: rows }] of counts) {
+    const cap = counted(sql, `sends:${identity_id}`, evidence.since);
+    if (cap !== rows) wrong(`${address}: cap counts ${cap} sends, rows say ${rows}`);
+    all += cap;
+  }
+  const tenant = counted(sql, 'sends', evidence.since);
+  if (tenant !== all) wrong(`tenant counts ${tenant} sends, its identities ${all}`);
+}
+
+function allowance(sql: Sql, accepted: number, wrong: Wrong): void {
+  const { n, holds, held, used } = heldBy(sql);
+  if (n > 0) wrong(`${n} holds at rest`);
+  if (held !== holds) wrong(`held says ${held}, holds say ${holds}`);
+  if (used !== accepted) wrong(`used says ${used}, accepted recipients are ${accepted}`);
+}
+
+/** Usage stands in the quota for two days, and in the directory for good. */
+function usage(
+  { deployment, since }: Evidence,
+  tenant: TenantId,
+  sql: Sql,
+  expected: Record<string, number>,
+  wrong: Wrong,
+): void {
+  const first = since === 0 ? '' : utcDay(since);
+  for (const [metric, rows] of Object.entries(expected)) {
+    const written = deployment.directory.first<{ value: number | null }>(
+      'SELECT SUM(value) AS value FROM usage_daily WHERE tenant_id = ? AND metric = ? AND day >= ?',
+      tenant,
+      metric,
+      first,
+    );
+    const total = written?.value ?? 0;
+    if (total !== rows) wrong(`usage of ${metric} says ${total}, rows say ${rows}`);
+    const today = counted(sql, `usage:${metric}`, since);
+    if (today > rows) wrong(`the counter of ${metric} says ${today}, rows say ${rows}`);
+  }
+}
+
+interface Recount {
+  /** Recipients that a transport took. */
+  accepted: number;
+  /** Messages of which it took any. */
+  outbound: number;
+  inbound: number;
+  /** Messages that count against a day's cap. */
+  counted: number;
 }
 
 /** What the rows of a mailbox say was sent, by the trace of its deliveries. */
-function recount(
-  evidence: Evidence,
-  identity: Evidence['identities'][number],
-): { accepted: number; outbound: number; inbound: number; counted: number } {
-  const messages = messagesOf(evidence, identity);
+function recount(evidence: Evidence, identity: SimIdentity): Recount {
+  const messages = messagesOf(evidence, identity).filter(({ received_at }) => received_at >= evidence.since);
   const deliveries = deliveriesOf(evidence, identity);
   const trace = traceOf(evidence, identity).filter(({ address }) => address !== null);
-  let accepted = 0;
-  let outbound = 0;
-  let counted = 0;
+  const out: Recount = { accepted: 0, outbound: 0, inbound: 0, counted: 0 };
   for (const message of messages) {
-    if (message.direction !== 'outbound') continue;
-    const own = deliveries.filter(({ message_rowid }) => message_rowid === message.rowid);
-    const left = own.filter(({ status }) => status !== 'suppressed' || wasQueued(trace, message.rowid));
-    if (left.length > 0 && message.status !== 'canceled') counted++;
-    let any = 0;
-    for (const { address } of own) {
-      const steps = trace.filter((step) => step.rowid === message.rowid && step.address === address);
-      const submitted = steps.some((step) => step.new === 'submitted');
-      const reported = steps.some((step) => step.old === 'uncertain' && REPORTED.includes(step.new));
-      if (submitted || reported) any++;
+    if (message.direction === 'inbound') {
+      out.inbound++;
+      continue;
     }
-    accepted += any;
-    if (any > 0) outbound++;
+    const own = deliveries.filter(({ message_rowid }) => message_rowid === message.rowid);
+    const steps = trace.filter(({ rowid }) => rowid === message.rowid);
+    const queued = own.some(({ status }) => status !== 'suppressed') || steps.some(({ old }) => old === 'queued');
+    if (queued && message.status !== 'canceled') out.counted++;
+    const taken = own.filter(({ address }) => steps.some((step) => step.address === address && wasTaken(step))).length;
+    out.accepted += taken;
+    if (taken > 0) out.outbound++;
   }
-  const inbound = messages.filter(({ direction }) => direction === 'inbound').length;
-  return { accepted, outbound, inbound, counted };
+  return out;
 }
 
-/** Statuses by which an uncertain recipient turns out to have been taken. */
+/** Statuses of recipients of whom nobody knows yet that they were taken, and those by which they turn out to be. */
+const UNKNOWN = ['queued', 'uncertain'];
 const REPORTED = ['delivered', 'deferred', 'bounced', 'complained'];
 
-function wasQueued(trace: { rowid: number; old: string }[], rowid: number): boolean {
-  return trace.some((step) => step.rowid === rowid && step.old === 'queued');
+function wasTaken({ old, new: next }: { old: string; new: string }): boolean {
+  return next === 'submitted' || (UNKNOWN.includes(old) && REPORTED.includes(next));
 }
 
 /** The abuse windows hold each event with an outcome exactly once. */
-function outcomes(
-  evidence: Evidence,
-  identities: Evidence['identities'],
-  recorded: { event_id: string }[],
-  wrong: (text: string) => void,
-): void {
+function outcomes(evidence: Evidence, identities: SimIdentity[], sql: Sql, wrong: Wrong): void {
   const applied = new Set<string>();
   for (const identity of identities) {
     for (const { provider_event_ids_json: json } of deliveriesOf(evidence, identity)) {
@@ -103,75 +159,17 @@ function outcomes(
     }
   }
   const withOutcome = new Set(
-    evidence.deployment.provider.reported.filter(({ outcome }) => outcome !== null).map(({ event_id }) => event_id),
+    evidence.deployment.provider.reported
+      .filter(({ outcome, occurred_at }) => outcome !== null && occurred_at >= evidence.since)
+      .map(({ event_id }) => event_id),
   );
-  const known = new Set(recorded.map(({ event_id }) => event_id));
+  const known = new Set(
+    sql.all<{ event_id: string }>('SELECT event_id FROM outcome_events').map(({ event_id }) => event_id),
+  );
   for (const id of applied) {
     if (withOutcome.has(id) && !known.has(id)) wrong(`outcome of ${id} was never counted`);
   }
   for (const id of known) {
     if (!applied.has(id)) wrong(`outcome of ${id} was counted, but no delivery knows it`);
   }
-}
-
-function threads(evidence: Evidence, wrong: (text: string) => void): void {
-  for (const identity of evidence.identities) {
-    const rows = mailbox(evidence, identity).sql.all<{
-      id: string;
-      message_count: number;
-      n: number;
-      unread_count: number;
-      u: number;
-    }>(
-      `SELECT t.id, t.message_count, t.unread_count, COUNT(m.rowid) AS n,
-         COALESCE(SUM(m.direction = 'inbound' AND m.read = 0), 0) AS u
-       FROM threads t LEFT JOIN messages m ON m.thread_seq = t.seq GROUP BY t.seq`,
-    );
-    for (const row of rows) {
-      if (row.message_count !== row.n) wrong(`${row.id} counts ${row.message_count} messages, has ${row.n}`);
-      if (row.unread_count !== row.u) wrong(`${row.id} counts ${row.unread_count} unread, has ${row.u}`);
-    }
-  }
-}
-
-/** I9: the events of a mailbox rise by one, and each has reached the index exactly as it happened. */
-export function eventsInOrder(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  for (const identity of evidence.identities) {
-    const wrong = (text: string): void => {
-      violations.push({ invariant: 'I9', text: `${identity.address}: ${text}` });
-    };
-    const rows = mailbox(evidence, identity).sql.all<{
-      seq: number;
-      event_id: string;
-      payload_json: string;
-      dispatched_at: number | null;
-    }>('SELECT seq, event_id, payload_json, dispatched_at FROM outbox ORDER BY seq');
-    const indexed = new Map(
-      (
-        evidence.deployment.directory
-          .prepare('SELECT id, sequence FROM event_index WHERE identity_id = ?')
-          .all(identity.identity_id) as { id: string; sequence: number }[]
-      ).map(({ id, sequence }) => [id, sequence]),
-    );
-    rows.forEach(({ seq, event_id, payload_json, dispatched_at }, index) => {
-      const payload = JSON.parse(payload_json) as { id: string; sequence: number };
-      if (seq !== index + 1) wrong(`sequence ${seq} where ${index + 1} was due`);
-      if (payload.id !== event_id || payload.sequence !== seq) wrong(`event ${event_id} says it is another`);
-      if (dispatched_at === null) wrong(`event ${event_id} was never handed on`);
-      if (indexed.get(event_id) !== seq) wrong(`event ${event_id} is not in the index with its sequence`);
-    });
-    if (indexed.size !== rows.length) wrong(`the index has ${indexed.size} events, the mailbox ${rows.length}`);
-  }
-  return violations;
-}
-
-/** Objects without a message are gone after the sweep, and none with one is. */
-export function noOrphans(evidence: Evidence): Violation[] {
-  const known = new Set(
-    evidence.identities.flatMap((identity) => messagesOf(evidence, identity).map(({ id }) => id as string)),
-  );
-  return [...evidence.deployment.blobs.keys()]
-    .filter((key) => key.includes('/out/') && !known.has(/msg_[0-9A-Z]{26}/.exec(key)?.[0] ?? ''))
-    .map((key) => ({ invariant: 'S2', text: `orphan left in the store: ${key}` }));
 }

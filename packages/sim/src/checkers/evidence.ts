@@ -11,6 +11,9 @@ export interface Evidence {
   intents: Intent[];
   /** Messages that a person has settled, and how. */
   resolved: Map<MessageId, 'sent' | 'not_sent'>;
+  /** Unix ms from which on what happened is to be found in the counters; those of before may be gone.
+   * Infinity: clocks were turned back over a day, so the days that are counted are not those of the rows. */
+  since: number;
 }
 
 export interface Violation {
@@ -45,22 +48,6 @@ export interface Step {
   old: string;
   new: string;
 }
-
-/** Lets the database itself write down every change of a status, so that no change can go unseen. */
-export const TRACE_SQL = `
-  CREATE TABLE sim_trace (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, old TEXT, new TEXT);
-  CREATE TABLE sim_lock (n INTEGER PRIMARY KEY, seq INTEGER, old TEXT, new TEXT, old_until INTEGER, at INTEGER);
-  CREATE TRIGGER sim_delivery AFTER UPDATE OF status ON deliveries WHEN OLD.status <> NEW.status BEGIN
-    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, OLD.status, NEW.status);
-  END;
-  CREATE TRIGGER sim_message AFTER UPDATE OF status ON messages WHEN OLD.status <> NEW.status BEGIN
-    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.rowid, NULL, OLD.status, NEW.status);
-  END;
-  CREATE TRIGGER sim_thread AFTER UPDATE OF lock_owner ON threads WHEN OLD.lock_owner IS NOT NEW.lock_owner BEGIN
-    INSERT INTO sim_lock (seq, old, new, old_until, at)
-    VALUES (NEW.seq, OLD.lock_owner, NEW.lock_owner, OLD.lock_until, sim_now());
-  END;
-`;
 
 export function messagesOf(evidence: Evidence, identity: SimIdentity): MessageTrace[] {
   return mailbox(evidence, identity).sql.all<MessageTrace>('SELECT * FROM messages ORDER BY rowid');

@@ -1,6 +1,8 @@
 import { type DeliveryStatus, isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
 import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import { messageOf } from '../client.ts';
+import { type SimIdentity, TAGGING_DOMAIN } from '../population.ts';
 import {
   deliveriesOf,
   type Evidence,
@@ -66,10 +68,11 @@ export function oneMessagePerKey(evidence: Evidence): Violation[] {
     }
   }
   for (const identity of evidence.identities) {
-    const host = mailbox(evidence, identity);
-    const unkeyed = host.sql.first<{ n: number }>(
-      `SELECT COUNT(*) AS n FROM messages m WHERE direction = 'outbound'
+    const { universe } = evidence.deployment;
+    const unkeyed = mailbox(evidence, identity).sql.first<{ n: number }>(
+      `SELECT COUNT(*) AS n FROM messages m WHERE direction = 'outbound' AND received_at > ?
        AND (SELECT COUNT(*) FROM idempotency i WHERE i.message_id = m.id) <> 1`,
+      universe.now - LIMITS.idempotency_retention_ms,
     );
     if ((unkeyed?.n ?? 0) > 0) {
       violations.push({ invariant: 'I1', text: `${unkeyed?.n} messages of ${identity.address} without their own key` });
@@ -97,12 +100,12 @@ export function nothingLost(evidence: Evidence): Violation[] {
     const messages = messagesOf(evidence, identity).filter(({ direction }) => direction === 'outbound');
     const deliveries = deliveriesOf(evidence, identity);
     for (const message of messages) {
-      if (!evidence.deployment.blobs.has(message.raw_r2_key)) lost(`${message.id} has no stored copy`);
+      if (!evidence.deployment.store.objects.has(message.raw_r2_key)) lost(`${message.id} has no stored copy`);
       if (message.status === 'canceled') continue;
       if (message.status === 'queued') lost(`${message.id} is still queued`);
       for (const { address, status } of deliveries.filter((row) => row.message_rowid === message.rowid)) {
         if (status === 'queued') lost(`${message.id} to ${address} is still queued`);
-        if (mayStayOpen(evidence, message, address, status)) continue;
+        if (mayStayOpen(evidence, identity, message, address, status)) continue;
         lost(`${message.id} to ${address} is ${status}, though its end was reported`);
       }
     }
@@ -110,15 +113,41 @@ export function nothingLost(evidence: Evidence): Violation[] {
   return violations;
 }
 
-function mayStayOpen(evidence: Evidence, message: MessageTrace, address: string, status: DeliveryStatus): boolean {
-  if (isTerminal(status) || status === 'uncertain' || status === 'queued') return true;
-  // A person's word is not the provider's: without its id no report can find the message.
-  if (message.provider_message_id === null) return status === 'submitted';
+function mayStayOpen(
+  evidence: Evidence,
+  identity: SimIdentity,
+  message: MessageTrace,
+  address: string,
+  status: DeliveryStatus,
+): boolean {
+  if (isTerminal(status) || status === 'queued') return true;
+  // Where reports name our own id they find the message whatever is known of it.
+  if (!identity.address.endsWith(`@${TAGGING_DOMAIN}`)) {
+    if (status === 'uncertain') return true;
+    // A person's word is not the provider's: without its id no report can find the message.
+    if (message.provider_message_id === null) return status === 'submitted';
+  }
   if (address.endsWith('@simulator.invalid')) return address.startsWith('deferred');
-  if (message.provider_message_id.startsWith('test-')) return false;
+  if (message.provider_message_id?.startsWith('test-')) return false;
   const { provider } = evidence.deployment;
   const taken = provider.log.some((call) => call.message_id === message.id && call.accepted.includes(address));
   return !taken || !provider.willEnd(address);
+}
+
+/** S14: what is canceled was not taken by anybody, as far as anyone can tell. */
+export function canceledUnsent(evidence: Evidence): Violation[] {
+  const canceled = new Set(
+    evidence.identities.flatMap((identity) =>
+      messagesOf(evidence, identity)
+        .filter(({ status }) => status === 'canceled')
+        .map(({ id }) => id),
+    ),
+  );
+  return evidence.deployment.provider.log
+    .filter(({ message_id: id, answered, refused, recipients }) => {
+      return canceled.has(id) && !(answered && refused.length === recipients.length);
+    })
+    .map(({ message_id: id }) => ({ invariant: 'S14', text: `${id} is canceled, and was handed over` }));
 }
 
 const END_CHANGES: Partial<Record<OutboundStatus, readonly string[]>> = {

@@ -98,16 +98,10 @@ export function nextEvent(chance: Chance, temper: number, exchange: Exchange, li
 }
 
 function wellBehaved(chance: Chance, { step }: Exchange): ExchangeEvent {
-  switch (step) {
-    case 'connect':
-      return { kind: 'connected' };
-    case 'tls':
-      return { kind: 'secured' };
-    case 'body':
-      return { kind: chance.once(3) ? 'body_progress' : 'body_written' };
-    default:
-      return { kind: 'received', bytes: latin1(chance.pick(GOOD[step] ?? ['250 Ok\r\n'])) };
-  }
+  if (step === 'connect') return { kind: 'connected' };
+  if (step === 'tls') return { kind: 'secured' };
+  if (step === 'body') return { kind: chance.once(3) ? 'body_progress' : 'body_written' };
+  return { kind: 'received', bytes: latin1(chance.pick(GOOD[step] ?? ['250 Ok\r\n'])) };
 }
 
 function oddReply(chance: Chance, { step }: Exchange, line: string): string {

@@ -1,8 +1,10 @@
+import { type SesParse, sesEvent } from '@pmail/core/delivery/ses-event.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { readSns, type SnsFault, type SnsMessage, type SnsTopic, snsFault } from '@pmail/core/sns/message.ts';
 import { isSignedBy } from '@pmail/core/sns/signature.ts';
+import { parseRfc3339 } from '@pmail/core/time.ts';
+import type { Reports } from '@pmail/engine/consumers/reports.ts';
 import type { Log } from '@pmail/engine/ports.ts';
-import type { SesReader, SesReading } from './ses-reader.ts';
 
 export interface SesHookPorts {
   /** Null when no topic is set: then nobody can prove anything. */
@@ -16,9 +18,8 @@ export interface SesHookPorts {
   once: (snsMessageId: string, confirm: () => Promise<void>) => Promise<boolean>;
   /** Follows a checked SubscribeURL. */
   follow: (url: string) => Promise<void>;
-  read: SesReader;
   /** Hands on what a notification says. */
-  deliver: (reading: SesReading) => Promise<void>;
+  deliver: (reports: Reports) => Promise<void>;
 }
 
 export type SesHookAnswer = 'taken' | 'refused';
@@ -48,11 +49,11 @@ export async function receiveSes(
   if (fault !== null) return refused(fault);
   const key = await ports.keyAt(message.SigningCertURL);
   if (key === undefined || !(await isSignedBy(message, key))) return refused('signature does not match');
-  return (await take(ports, message)) ? 'taken' : refused('confirmed before');
+  return (await take(ports, ports.topic, message)) ? 'taken' : refused('confirmed before');
 }
 
 /** A proven message. False only for a confirmation that was followed before. */
-async function take(ports: SesHookPorts, message: SnsMessage): Promise<boolean> {
+async function take(ports: SesHookPorts, topic: SnsTopic, message: SnsMessage): Promise<boolean> {
   switch (message.Type) {
     case 'SubscriptionConfirmation': {
       const { SubscribeURL: url } = message;
@@ -64,17 +65,24 @@ async function take(ports: SesHookPorts, message: SnsMessage): Promise<boolean> 
       ports.count('ses_unsubscribed_total');
       return true;
     case 'Notification':
-      await notify(ports, message);
+      await notify(ports, topic, message);
       return true;
   }
 }
 
-async function notify(ports: SesHookPorts, message: SnsMessage): Promise<void> {
-  const event = parse(message.Message);
-  const reading: SesReading =
-    event === undefined ? { events: [], learned: null, fault: 'unparsable' } : ports.read(event, message.MessageId);
-  if (reading.fault !== null) ports.count(`delivery_${reading.fault}_total`);
-  await ports.deliver(reading);
+/** What cannot be read, or says nothing new, is acknowledged: SNS would only send the same again. */
+async function notify(ports: SesHookPorts, { region }: SnsTopic, message: SnsMessage): Promise<void> {
+  const at = parseRfc3339(message.Timestamp) ?? ports.now();
+  const event = sesEvent(parse(message.Message), { notification_id: message.MessageId, at, region });
+  if (event.kind === 'unknown_type' || event.kind === 'unparsable') ports.count(`delivery_${event.kind}_total`);
+  await ports.deliver(reportsOf(event));
+}
+
+function reportsOf(event: SesParse): Reports {
+  return {
+    events: event.kind === 'events' ? event.events : [],
+    learned: event.kind === 'learned' ? event.learned : null,
+  };
 }
 
 function parse(text: string): unknown {

@@ -7,7 +7,6 @@ import { beginRequest, completeRequest, forgetRequest } from '@pmail/engine/dire
 import { consumerWorld } from '../../consumers/world.ts';
 import type { RequestContext } from '../context.ts';
 import { certificateKey } from '../hooks/certificates.ts';
-import { readSes } from '../hooks/read-ses.ts';
 import { receiveSes, type SesHookPorts } from '../hooks/ses.ts';
 
 type Handler = RouteHandler<'hooks.ses', RequestContext>;
@@ -22,8 +21,7 @@ export function sesPorts(context: RequestContext): SesHookPorts {
     keyAt: (url) => certificateKey(url, now),
     once: (id, confirm) => once(context, id, confirm),
     follow,
-    read: readSes,
-    deliver: (reading) => handOnReports(consumerWorld(context.env, context.requestId, null), reading),
+    deliver: (reports) => handOnReports(consumerWorld(context.env, context.requestId, null), reports),
   };
 }
 

@@ -2,7 +2,13 @@ import type { RouteHandler } from '@pmail/contracts/routes.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { type LinkTarget, linkKid, readLink } from '@pmail/core/links.ts';
 import { ok, refuse } from '@pmail/core/result.ts';
-import { type IdentityRef, identityStatement } from '@pmail/engine/directory/owners.ts';
+import {
+  firstRow,
+  type IdentityRef,
+  identityStatement,
+  type TenantRef,
+  tenantStatement,
+} from '@pmail/engine/directory/owners.ts';
 import { signingKeyStatement } from '@pmail/engine/directory/signing-keys.ts';
 import { type SigningKey, signingKeys } from '../../ports/keyring.ts';
 import { mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
@@ -33,13 +39,22 @@ async function verify(context: RequestContext, token: string): Promise<Link | un
  * holder needs, so it ends with its key and its identity and not when the isolate forgets them.
  */
 async function ownerOf({ db, now }: RequestContext, { key, target }: Link): Promise<IdentityRef | undefined> {
-  const statements = [signingKeyStatement('link', key), identityStatement(target.identity_id)];
-  const [[keyRow] = [], [row] = []] = await within(LIMITS.directory_deadline_ms, 'directory', db.batch(statements));
+  const statements = [
+    signingKeyStatement('link', key),
+    identityStatement(target.identity_id),
+    tenantStatement(target.tenant_id),
+  ];
+  const [[keyRow] = [], identities, tenants] = await within(
+    LIMITS.directory_deadline_ms,
+    'directory',
+    db.batch(statements),
+  );
   const until = keyRow?.['verify_until'];
   if (until === undefined || (until !== null && Number(until) <= now)) return undefined;
-  const identity = row as IdentityRef | undefined;
-  if (identity?.tenant_id !== target.tenant_id) return undefined;
-  return identity.status === 'deleting' || identity.status === 'deleted' ? undefined : identity;
+  const [identity, tenant] = [firstRow<IdentityRef>(identities), firstRow<TenantRef>(tenants)];
+  if (identity?.tenant_id !== target.tenant_id || tenant === undefined) return undefined;
+  const leaving = ['deleting', 'deleted'].includes(identity.status) || ['erasing', 'erased'].includes(tenant.status);
+  return leaving ? undefined : identity;
 }
 
 /** The file that a link leads to, or undefined for every reason that there can be. */

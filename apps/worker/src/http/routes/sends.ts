@@ -7,9 +7,10 @@ import { LIMITS } from '@pmail/core/limits.ts';
 import { type SendBody, sendFingerprint } from '@pmail/core/message/request.ts';
 import { ok, type Refusal, refuse } from '@pmail/core/result.ts';
 import type { DirectoryNeeded, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
-import { signingKeys } from '../../ports/keyring.ts';
+import { signingKeyNow, signingKeys } from '../../ports/keyring.ts';
 import { canReview, mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { within } from '../deadline.ts';
+import { ringOf } from '../ring.ts';
 import { withRecipients } from '../send-facts.ts';
 
 type SendRoute = keyof typeof SEND_ROUTES;
@@ -61,7 +62,7 @@ async function submitRequest(
   const [key_hash, fingerprint, keys] = await Promise.all([
     sha256Hex(key),
     sendFingerprint(operation, target, context.rawBody as Json),
-    keysOf(context),
+    keysOf(context, route, body),
   ]);
   return {
     operation,
@@ -79,12 +80,12 @@ async function submitRequest(
 }
 
 /** The keys that sign what is put into the mail: the thread token, and links where the policy makes any. */
-async function keysOf({ db, config, env, now, facts }: RequestContext): Promise<SubmitRequest['keys']> {
-  const ring = { db, master_key: config.master_key, now: () => now, cacheKey: env };
-  const [[thread], [link]] = await Promise.all([
-    signingKeys(ring, 'thread'),
-    facts.tenant.policy.large_attachments === 'link' ? signingKeys(ring, 'link') : [],
-  ]);
+async function keysOf(context: RequestContext, route: SendRoute, body: SendBody): Promise<SubmitRequest['keys']> {
+  const ring = ringOf(context);
+  const files = route === 'messages.forward' || (body.attachments ?? []).length > 0;
+  const linking = files && context.facts.tenant.policy.large_attachments === 'link';
+  const link = linking ? await signingKeyNow(ring, 'link') : null;
+  const [thread] = await signingKeys(ring, 'thread');
   return { thread: thread ?? null, link: link ?? null };
 }
 

@@ -1,0 +1,93 @@
+import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
+import type { listEntry } from '@pmail/contracts/schemas/list-entry.ts';
+import { type ListDirection, type ListKind, parseListEntry } from '@pmail/core/policy/list-entry.ts';
+import { invalidRequest, ok, refuse } from '@pmail/core/result.ts';
+import { rfc3339 } from '@pmail/core/time.ts';
+import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
+import {
+  deleteListEntry,
+  findListEntry,
+  type ListEntryRow,
+  type ListRef,
+  listEntries,
+  putListEntry,
+} from '@pmail/engine/directory/lists.ts';
+import type { z } from 'zod';
+import { newId } from '../../ports/random.ts';
+import { hashAddress } from '../../ports/secrets.ts';
+import type { RequestContext } from '../context.ts';
+import { readCursor, writeCursor } from '../cursor.ts';
+import { addressName } from './suppressions.ts';
+
+type Group = { [K in Extract<RouteId, `lists.${string}`>]: RouteHandler<K, RequestContext> };
+
+function resource({ direction, kind, entry, note, created_at: at }: ListEntryRow): z.input<typeof listEntry> {
+  return { direction, kind, entry, note, created_at: rfc3339(at) };
+}
+
+/** The list of a path; the router lets no other words through. */
+function listOf({ tenant }: RequestContext, params: { direction: string; kind: string }): ListRef {
+  return {
+    tenant_id: tenant.id,
+    direction: params.direction as ListDirection,
+    kind: params.kind as ListKind,
+  };
+}
+
+/** The log outlives the entry, so it names it as it names every address. */
+async function audit(
+  context: RequestContext,
+  action: string,
+  { direction, kind }: ListRef,
+  entry: string,
+): Promise<AuditEntry> {
+  return {
+    id: newId('aud', context.now),
+    tenant_id: context.tenant.id,
+    actor_key_id: context.key.id,
+    action,
+    target_type: 'list_entry',
+    target_id: addressName(await hashAddress(context.config.hash_key, entry)),
+    details: { direction, kind },
+    request_id: context.requestId,
+    at: context.now,
+  };
+}
+
+export const listHandlers: Group = {
+  'lists.list': async (context, input) => {
+    const { limit } = input.query;
+    const cursor = await readCursor(context, 'lists.list', input);
+    if (!cursor.ok) return cursor;
+    const rows = await listEntries(context.db, listOf(context, input.params), limit + 1, cursor.value);
+    const shown = rows.slice(0, limit);
+    const last = rows.length > limit ? shown.at(-1) : undefined;
+    const position = last === undefined ? null : { at: last.created_at, id: last.entry };
+    const next = await writeCursor(context, 'lists.list', input, position);
+    return ok({ status: 200 as const, body: { data: shown.map(resource), next_cursor: next } });
+  },
+
+  'lists.get': async (context, { params }) => {
+    const entry = parseListEntry(params.entry);
+    const row = entry === undefined ? undefined : await findListEntry(context.db, listOf(context, params), entry);
+    return row === undefined ? refuse('list_entry_not_found') : ok({ status: 200 as const, body: resource(row) });
+  },
+
+  'lists.put': async (context, { params, body }) => {
+    const entry = parseListEntry(params.entry);
+    if (entry === undefined) return invalidRequest({ path: 'entry', message: 'must be an address or @domain' });
+    const list = listOf(context, params);
+    const row: ListEntryRow = { ...list, entry, note: body.note ?? null, created_at: context.now };
+    const put = await putListEntry(context.db, row, await audit(context, 'list_entry.put', list, entry));
+    return ok({ status: put.created ? (201 as const) : (200 as const), body: resource(put.row) });
+  },
+
+  'lists.delete': async (context, { params }) => {
+    const entry = parseListEntry(params.entry);
+    if (entry === undefined) return refuse('list_entry_not_found');
+    const list = listOf(context, params);
+    const entryAudit = await audit(context, 'list_entry.delete', list, entry);
+    const removed = await deleteListEntry(context.db, list, entry, entryAudit);
+    return removed ? ok({ status: 204 as const, body: null }) : refuse('list_entry_not_found');
+  },
+};

@@ -1,0 +1,123 @@
+import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
+import type { suppression } from '@pmail/contracts/schemas/suppression.ts';
+import { addressHint, parseAddress } from '@pmail/core/address/address.ts';
+import { EVENT_API_VERSION, type EventEnvelope } from '@pmail/core/events/types.ts';
+import { invalidRequest, ok, refuse } from '@pmail/core/result.ts';
+import { rfc3339, rfc3339OrNull } from '@pmail/core/time.ts';
+import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
+import {
+  addSuppression,
+  findSuppression,
+  listSuppressions,
+  removeSuppression,
+  type SuppressionInsert,
+  type SuppressionRow,
+} from '@pmail/engine/directory/suppressions.ts';
+import type { z } from 'zod';
+import { fanoutJob } from '../../ports/events.ts';
+import { newId } from '../../ports/random.ts';
+import { hashAddress } from '../../ports/secrets.ts';
+import type { RequestContext } from '../context.ts';
+import { readCursor, writeCursor } from '../cursor.ts';
+
+type Group = { [K in Extract<RouteId, `suppressions.${string}`>]: RouteHandler<K, RequestContext> };
+
+function resource(row: SuppressionRow): z.input<typeof suppression> {
+  return {
+    address_hint: row.address_hint,
+    reason: row.reason,
+    note: row.note,
+    source_message_id: row.source_message_id,
+    created_at: rfc3339(row.created_at),
+    expires_at: rfc3339OrNull(row.expires_at),
+  };
+}
+
+/** An address as it may stand where it must not be readable: whoever has the address and the key finds it again. */
+export function addressName(hash: string): string {
+  return `ph_${hash.slice(0, 16)}`;
+}
+
+function audit(context: RequestContext, action: string, hash: string, details: AuditEntry['details']): AuditEntry {
+  return {
+    id: newId('aud', context.now),
+    tenant_id: context.tenant.id,
+    actor_key_id: context.key.id,
+    action,
+    target_type: 'suppression',
+    target_id: addressName(hash),
+    details,
+    request_id: context.requestId,
+    at: context.now,
+  };
+}
+
+function createdEvent({ now, tenant }: RequestContext, insert: SuppressionInsert): EventEnvelope {
+  const { address_hint, reason, source_message_id } = insert;
+  return {
+    id: newId('evt', now),
+    type: 'suppression.created',
+    api_version: EVENT_API_VERSION,
+    occurred_at: rfc3339(now),
+    tenant_id: tenant.id,
+    identity_id: null,
+    sequence: null,
+    data: { address_hint, reason, source_message_id },
+  };
+}
+
+export const suppressionHandlers: Group = {
+  'suppressions.list': async (context, input) => {
+    const { limit, address, reason } = input.query;
+    const cursor = await readCursor(context, 'suppressions.list', input);
+    if (!cursor.ok) return cursor;
+    const filter = {
+      address_hash: address === undefined ? undefined : await hashAddress(context.config.hash_key, address),
+      reason,
+    };
+    const rows = await listSuppressions(context.db, context.tenant.id, filter, context.now, limit + 1, cursor.value);
+    const shown = rows.slice(0, limit);
+    const last = rows.length > limit ? shown.at(-1) : undefined;
+    const position = last === undefined ? null : { at: last.created_at, id: last.address_hash };
+    const next = await writeCursor(context, 'suppressions.list', input, position);
+    return ok({ status: 200 as const, body: { data: shown.map(resource), next_cursor: next } });
+  },
+
+  'suppressions.create': async (context, { body }) => {
+    const parsed = parseAddress(body.address);
+    if (!parsed.ok) return invalidRequest({ path: 'address', message: parsed.message });
+    const hash = await hashAddress(context.config.hash_key, parsed.address);
+    const insert: SuppressionInsert = {
+      tenant_id: context.tenant.id,
+      address_hash: hash,
+      address_hint: addressHint(parsed.address),
+      reason: body.reason,
+      source_message_id: null,
+      note: body.note ?? null,
+      created_at: context.now,
+    };
+    const event = createdEvent(context, insert);
+    const entry = audit(context, 'suppression.create', hash, { reason: body.reason });
+    const { row, created } = await addSuppression(context.db, insert, event, entry);
+    // Should this be lost, the sweep tells of the event a minute later.
+    if (created) context.background(context.env.Q_WEBHOOKS.send(fanoutJob(event.id)));
+    return ok({ status: created ? (201 as const) : (200 as const), body: resource(row) });
+  },
+
+  'suppressions.delete': async (context, { params, body }) => {
+    const parsed = parseAddress(params.address);
+    if (!parsed.ok) return refuse('suppression_not_found');
+    const hash = await hashAddress(context.config.hash_key, parsed.address);
+    const row = await findSuppression(context.db, context.tenant.id, hash, context.now);
+    if (row === undefined) return refuse('suppression_not_found');
+    if (row.reason === 'complaint' && body.confirm_complaint_removal !== true) {
+      return invalidRequest({
+        path: 'confirm_complaint_removal',
+        message: 'must be true, because the owner of the address has complained',
+      });
+    }
+    const entry = audit(context, 'suppression.delete', hash, { reason: row.reason });
+    const removed = await removeSuppression(context.db, row, context.now, entry);
+    return removed ? ok({ status: 204 as const, body: null }) : refuse('suppression_not_found');
+  },
+};

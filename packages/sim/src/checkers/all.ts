@@ -1,0 +1,38 @@
+import { countersMatch, holdsAddUp } from './books.ts';
+import { eventsInOrder, noOrphans } from './events.ts';
+import type { Evidence, Violation } from './evidence.ts';
+import { limitsKept, threadsInTurn } from './limits.ts';
+import { mailboxCounts } from './mailbox-counts.ts';
+import { allowedTransitions, canceledUnsent, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
+import { sendersMaySend, suppressionsKept } from './standing.ts';
+
+type Checker = (evidence: Evidence) => Violation[];
+
+/** What holds at any moment, with work still under way. */
+const WHEN_CALM: readonly Checker[] = [holdsAddUp, oneCall, allowedTransitions, limitsKept];
+
+/** What holds when nothing is left to do. */
+const AT_REST: readonly Checker[] = [
+  oneCall,
+  oneMessagePerKey,
+  nothingLost,
+  allowedTransitions,
+  canceledUnsent,
+  countersMatch,
+  mailboxCounts,
+  limitsKept,
+  threadsInTurn,
+  sameBytes,
+  sendersMaySend,
+  suppressionsKept,
+  eventsInOrder,
+  noOrphans,
+];
+
+export function checkWhenCalm(evidence: Evidence): Violation[] {
+  return WHEN_CALM.flatMap((check) => check(evidence));
+}
+
+export function checkAtRest(evidence: Evidence): Violation[] {
+  return AT_REST.flatMap((check) => check(evidence));
+}

@@ -1,0 +1,44 @@
+import { type Evidence, mailbox, messagesOf, type Violation } from './evidence.ts';
+
+/** I9: the events of a mailbox rise by one, and each has reached the index exactly as it happened. */
+export function eventsInOrder(evidence: Evidence): Violation[] {
+  const violations: Violation[] = [];
+  for (const identity of evidence.identities) {
+    const wrong = (text: string): void => {
+      violations.push({ invariant: 'I9', text: `${identity.address}: ${text}` });
+    };
+    const rows = mailbox(evidence, identity).sql.all<{
+      seq: number;
+      event_id: string;
+      payload_json: string;
+      dispatched_at: number | null;
+    }>('SELECT seq, event_id, payload_json, dispatched_at FROM outbox ORDER BY seq');
+    const indexed = new Map(
+      evidence.deployment.directory
+        .all<{ id: string; sequence: number }>(
+          'SELECT id, sequence FROM event_index WHERE identity_id = ?',
+          identity.identity_id,
+        )
+        .map(({ id, sequence }) => [id, sequence]),
+    );
+    rows.forEach(({ seq, event_id, payload_json, dispatched_at }, index) => {
+      const payload = JSON.parse(payload_json) as { id: string; sequence: number };
+      if (seq !== index + 1) wrong(`sequence ${seq} where ${index + 1} was due`);
+      if (payload.id !== event_id || payload.sequence !== seq) wrong(`event ${event_id} says it is another`);
+      if (dispatched_at === null) wrong(`event ${event_id} was never handed on`);
+      if (indexed.get(event_id) !== seq) wrong(`event ${event_id} is not in the index with its sequence`);
+    });
+    if (indexed.size !== rows.length) wrong(`the index has ${indexed.size} events, the mailbox ${rows.length}`);
+  }
+  return violations;
+}
+
+/** Objects without a message are gone after the sweep, and none with one is. */
+export function noOrphans(evidence: Evidence): Violation[] {
+  const known = new Set(
+    evidence.identities.flatMap((identity) => messagesOf(evidence, identity).map(({ id }) => id as string)),
+  );
+  return [...evidence.deployment.store.objects.keys()]
+    .filter((key) => key.includes('/out/') && !known.has(/msg_[0-9A-Z]{26}/.exec(key)?.[0] ?? ''))
+    .map((key) => ({ invariant: 'S2', text: `orphan left in the store: ${key}` }));
+}

@@ -1,0 +1,98 @@
+import { Process } from './process.ts';
+import type { Stage } from './schedule.ts';
+import type { Universe } from './universe.ts';
+
+/** Running a schedule until nobody has anything left to do. */
+
+const CRON_MS = 60_000;
+const QUIET_CRON_MS = 15 * 60_000;
+/** The usage cron runs with every fifteenth of the minute's. */
+const ROLL_UP_EVERY = 15;
+
+/** Runs everything that is due until then, by the scheduler's time. */
+export function runUntil({ scheduler }: Universe, time: number): Promise<void> {
+  return scheduler.runWhile(
+    () => (scheduler.next() ?? Number.POSITIVE_INFINITY) <= time && scheduler.steps <= scheduler.stepsMax,
+  );
+}
+
+/** @param calmAfter ms after which only back-offs are left, and looking every minute would take the run's time */
+export function startCron({ universe, deployment }: Stage, calmAfter: number): { cancel: () => void } {
+  const { scheduler } = universe;
+  let stopped = false;
+  let runs = 0;
+  const calmEnds = scheduler.now + calmAfter;
+  const tick = (): void => {
+    if (stopped) return;
+    const process = new Process(`cron ${++runs}`);
+    const failed = (error: unknown): void => universe.log(`cron failed: ${error instanceof Error ? error.name : '?'}`);
+    deployment.cron(process).catch(failed);
+    if (runs % ROLL_UP_EVERY === 0 || scheduler.now >= calmEnds) deployment.rollUp(process).catch(failed);
+    scheduler.after(scheduler.now < calmEnds ? CRON_MS : QUIET_CRON_MS, tick);
+  };
+  scheduler.after(CRON_MS, tick);
+  return {
+    cancel: () => {
+      stopped = true;
+    },
+  };
+}
+
+/** Runs without faults until nobody has anything left to do; false when that is not so by then. */
+export async function drain(stage: Stage, until: number): Promise<boolean> {
+  const { universe, deployment } = stage;
+  const { scheduler } = universe;
+  let repeated = false;
+  for (;;) {
+    await runUntil(universe, Math.min(Math.max(scheduler.now + CRON_MS, scheduler.next() ?? 0), until));
+    if (describeWork(stage) === '') {
+      if (repeated) return true;
+      // What the delivery queue gave up on, an operator puts back.
+      repeated = true;
+      deployment.provider.repeatReports();
+      continue;
+    }
+    const next = scheduler.next();
+    if (next === undefined || next > until || scheduler.steps > scheduler.stepsMax) return false;
+  }
+}
+
+const WORK_SQL = `SELECT
+  (SELECT COUNT(*) FROM meta WHERE k >= 'dispatch:' AND k < 'dispatch;') AS dispatch,
+  (SELECT COUNT(*) FROM meta WHERE k >= 'claim:' AND k < 'claim;') AS claims,
+  (SELECT COUNT(*) FROM outbox WHERE dispatched_at IS NULL) AS outbox,
+  (SELECT COUNT(*) FROM quota_tasks) AS quota_tasks,
+  (SELECT COUNT(*) FROM followups) AS followups`;
+
+/** What there is still to do; empty at rest. */
+export function describeWork({ deployment }: Stage): string {
+  const parts: string[] = [];
+  for (const [id, host] of deployment.mailboxes) {
+    const work = host.sql.first<Record<string, number>>(WORK_SQL) ?? {};
+    for (const [name, count] of Object.entries(work)) {
+      if (count > 0) parts.push(`${name} ${count} in ${id.slice(-4)}`);
+    }
+  }
+  for (const [id, host] of deployment.quotas) {
+    const holds = host.sql.first<{ n: number }>('SELECT COUNT(*) AS n FROM holds')?.n ?? 0;
+    if (holds > 0) parts.push(`holds ${holds} in quota ${id.slice(-4)}`);
+  }
+  for (const queue of [deployment.outbound, deployment.inbound, deployment.delivery]) {
+    if (queue.length > 0) parts.push(`${queue.length} in ${queue.name}`);
+  }
+  return parts.join(', ');
+}
+
+/** The orphan sweep, as the daily maintenance runs it, and the last roll-up of usage. */
+export async function sweep({ universe, deployment }: Stage): Promise<void> {
+  const { scheduler } = universe;
+  const later = scheduler.now + 2 * 3_600_000;
+  scheduler.at(later, () => universe.log('two hours later'));
+  await runUntil(universe, later);
+  for (const host of deployment.mailboxes.values()) {
+    host.sql.run("UPDATE meta SET v = '0' WHERE k = 'alarm:maintenance'");
+    host.fireAlarm();
+  }
+  deployment.rollUp(new Process('last roll-up')).catch((error: unknown) => universe.log(`usage: ${String(error)}`));
+  await runUntil(universe, scheduler.now + CRON_MS);
+}

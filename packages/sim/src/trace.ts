@@ -1,0 +1,31 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+/** Lets the database itself write down every change of a status or a lock, so that no change can go unseen. */
+export const TRACE_SQL = `
+  CREATE TABLE sim_trace (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, old TEXT, new TEXT);
+  CREATE TABLE sim_lock (n INTEGER PRIMARY KEY, seq INTEGER, old TEXT, new TEXT, old_until INTEGER, at INTEGER);
+  CREATE TRIGGER sim_delivery AFTER UPDATE OF status ON deliveries WHEN OLD.status <> NEW.status BEGIN
+    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, OLD.status, NEW.status);
+  END;
+  CREATE TRIGGER sim_message AFTER UPDATE OF status ON messages WHEN OLD.status <> NEW.status BEGIN
+    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.rowid, NULL, OLD.status, NEW.status);
+  END;
+  CREATE TRIGGER sim_thread AFTER UPDATE OF lock_owner ON threads WHEN OLD.lock_owner IS NOT NEW.lock_owner BEGIN
+    INSERT INTO sim_lock (seq, old, new, old_until, at)
+    VALUES (NEW.seq, OLD.lock_owner, NEW.lock_owner, OLD.lock_until, sim_now());
+  END;
+`;
+
+const clocks = new WeakMap<DatabaseSync, { now: () => number }>();
+
+/** The triggers read the clock by this. A database that is used again gets another clock under the same function. */
+export function giveTraceItsClock(database: DatabaseSync, now: () => number): void {
+  const known = clocks.get(database);
+  if (known !== undefined) {
+    known.now = now;
+    return;
+  }
+  const clock = { now };
+  clocks.set(database, clock);
+  database.function('sim_now', () => clock.now());
+}

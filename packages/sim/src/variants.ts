@@ -1,0 +1,46 @@
+import type { MarkName } from '@pmail/engine/marks.ts';
+import { MARKS } from '@pmail/engine/marks.ts';
+import { type Report, runSchedule, type Schedule } from './schedule.ts';
+
+/** One kind of small schedule, of which each way is run. */
+export interface Family {
+  name: string;
+  /** @param at the mark at which something happens, and which time it is reached; null for the undisturbed run */
+  make: (at: Place | null) => Schedule;
+  /** How many times of reaching one mark are looked at. */
+  depth: number;
+}
+
+export interface Place {
+  mark: MarkName;
+  nth: number;
+}
+
+export interface Ran {
+  name: string;
+  report: Report;
+}
+
+function nameAt(family: string, { mark, nth }: Place): string {
+  return `${family}, at ${mark} #${nth}`;
+}
+
+/** The place that a way's name tells, null for the undisturbed run; undefined when it is another family's. */
+export function placeIn({ name }: Family, way: string): Place | null | undefined {
+  if (way === name) return null;
+  const nth = Number(/ #(\d+)$/.exec(way)?.[1]);
+  for (const mark of MARKS) if (way === nameAt(name, { mark, nth })) return { mark, nth };
+  return undefined;
+}
+
+/** Runs a family: undisturbed first, which tells the marks that it reaches, then with something happening at each. */
+export async function* everyPlace({ name, make, depth }: Family): AsyncGenerator<Ran> {
+  const clean = await runSchedule(make(null));
+  yield { name, report: clean };
+  for (const mark of MARKS) {
+    const reached = Math.min(clean.marks.get(mark) ?? 0, depth);
+    for (let nth = 1; nth <= reached; nth++) {
+      yield { name: nameAt(name, { mark, nth }), report: await runSchedule(make({ mark, nth })) };
+    }
+  }
+}
