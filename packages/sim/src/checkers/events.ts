@@ -33,6 +33,11 @@ export function eventsInOrder(evidence: Evidence): Violation[] {
   return violations;
 }
 
+/** T3: no report was taken to be about a message that it does not mean, as the watcher saw it when it was applied. */
+export function reportsUnderstood({ deployment }: Evidence): Violation[] {
+  return deployment.watcher.wrong;
+}
+
 /** Objects without a message are gone after the sweep, and none with one is. */
 export function noOrphans(evidence: Evidence): Violation[] {
   const known = new Set(
