@@ -41,6 +41,7 @@ export const CASES = {
   'C9 suspended': 'the tenant is suspended between acceptance and claim',
   'C9 suppressed': 'a recipient is suppressed between acceptance and claim',
   'C9 domain': 'the sending domain changes between acceptance and claim',
+  'C9 fallback': 'it cannot carry the message any more, which leaves from the platform address',
   T1: 'the provider asks to come back later',
   T2: 'the connection is lost before the provider has taken anything',
   T3: 'the connection is lost after the provider has taken everything',

@@ -2,7 +2,7 @@ import type { MessageId } from '@pmail/core/ids.ts';
 import type { DomainState } from '@pmail/core/policy/types.ts';
 import type { CaseId } from './case-list.ts';
 import { type Intent, messageOf, request } from './client.ts';
-import { PLATFORM_DOMAIN, RELAY_DOMAIN, type SimIdentity } from './population.ts';
+import { PLATFORM_DOMAIN, RELAY_DOMAIN, type SimIdentity, TAGGING_DOMAIN } from './population.ts';
 import { Process } from './process.ts';
 import type { Stage } from './schedule.ts';
 
@@ -86,7 +86,7 @@ const BAD_STATES: readonly DomainState[] = ['pending', 'verifying', 'failing', '
 
 /** A check finds a sending domain in another state, and mostly well again later. */
 export async function changeDomain({ deployment, universe }: Stage): Promise<void> {
-  const name = universe.pick([PLATFORM_DOMAIN, RELAY_DOMAIN, RELAY_DOMAIN]);
+  const name = universe.pick([PLATFORM_DOMAIN, RELAY_DOMAIN, TAGGING_DOMAIN]);
   const state = universe.pick(BAD_STATES);
   await deployment.standing.setDomain(name, state);
   if (state === 'removed' || (state === 'removing' && universe.random() < 0.5)) return;

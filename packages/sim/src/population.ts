@@ -102,7 +102,18 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
         updated_at: now,
       });
       const addressId = deployment.newId('adr', now);
-      insertAddress(insert, now, { id: addressId, address, domain: domain.id, tenantId, identityId });
+      insertAddress(insert, now, { id: addressId, address, domain: domain.id, tenantId, identityId, role: 'primary' });
+      // Who has a domain of their own has an address of the platform too, to fall back to.
+      if (domain !== platform) {
+        insertAddress(insert, now, {
+          id: deployment.newId('adr', now),
+          address: `agent${i}.t${tenantIndex}@${PLATFORM_DOMAIN}`,
+          domain: PLATFORM,
+          tenantId,
+          identityId,
+          role: 'alias',
+        });
+      }
       deployment.addIdentity({ tenant_id: tenantId, identity_id: identityId });
       out.push({ tenant_id: tenantId, identity_id: identityId, address, mode });
     }
@@ -113,7 +124,14 @@ export function populate(deployment: Deployment, tenants: SimTenant[]): SimIdent
 function insertAddress(
   insert: Insert,
   now: number,
-  row: { id: AddressId; address: string; domain: DomainId; tenantId: TenantId; identityId: IdentityId },
+  row: {
+    id: AddressId;
+    address: string;
+    domain: DomainId;
+    tenantId: TenantId;
+    identityId: IdentityId;
+    role: 'primary' | 'alias';
+  },
 ): void {
   insert('addresses', {
     id: row.id,
@@ -122,7 +140,7 @@ function insertAddress(
     domain_id: row.domain,
     tenant_id: row.tenantId,
     identity_id: row.identityId,
-    role: 'primary',
+    role: row.role,
     status: 'active',
     created_at: now,
     updated_at: now,

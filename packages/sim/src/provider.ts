@@ -45,6 +45,7 @@ export interface CallRecord {
   refused: string[];
   answered: boolean;
   sha256: string;
+  reply_to: string | null;
   /** When the caller had last looked at who sends. */
   read_at: number | null;
 }
@@ -104,6 +105,7 @@ export class ProviderDouble {
       refused: [],
       answered: false,
       sha256,
+      reply_to: message.reply_to,
       read_at: process.readAt,
     };
     this.log.push(record);

@@ -86,7 +86,8 @@ export class Watcher {
     if (answer.kind === 'already_claimed') universe.meet('C1');
     else if (answer.kind === 'not_queued') universe.meet('C2');
     else if (answer.kind === 'claimed') {
-      const { to, cc, bcc } = answer.send;
+      const { to, cc, bcc, fallback } = answer.send;
+      if (fallback) universe.meet('C9 fallback');
       if ([...to, ...cc, ...bcc].some((address) => this.#isSuppressed(identity, address))) {
         universe.meet('C9 suppressed');
       }

@@ -1,13 +1,16 @@
 import type { DomainState } from '@pmail/core/policy/types.ts';
 import { describe, expect, test } from 'vitest';
 import type { Intent } from '../client.ts';
-import { PLATFORM_DOMAIN } from '../population.ts';
+import { PLATFORM_DOMAIN, RELAY_DOMAIN } from '../population.ts';
 import { DAY, type Ended, HOUR, MINUTE, play, type Scenario, type Scene, SECOND } from './scenario.fixture.ts';
 
 /**
  * C9: the identity is paused, the tenant suspended, a recipient suppressed or the domain changed after a send was accepted
  * and before it is claimed. The pointer is lost in each, so that the claim comes five minutes after the acceptance.
  */
+
+/** One tenant with an identity at the platform, at a relay and at SES. */
+const THREE = [{ mode: 'live' as const, identities: 3 }];
 
 const EMPTY = { used: 0, held: 0, counted: 0 };
 
@@ -179,8 +182,54 @@ describe('C9 the domain changes after acceptance', () => {
     },
   );
 
-  // The claim takes From from the stored message whatever the decision says, so nothing falls back yet.
-  test.todo('C9 to failing, and the identity has a platform address: it leaves from there, marked as such');
+  test.each([
+    ['failing', 1],
+    ['suspended', 2],
+  ] as const)(
+    'C9 to %s, and the identity has a platform address: it leaves from there, marked as such (I6)',
+    async (state, index) => {
+      const scene = await play(
+        { faults: [{ call: /^send to pm-outbound/, harm: 'lost' }], meets: ['E2', 'C9 fallback'], tenants: THREE },
+        async (own) => {
+          const { address } = own.identity(index);
+          await own.send('key', {}, index);
+          await own.stage.deployment.standing.setDomain(address.split('@')[1] ?? '', state);
+          await own.wait(10 * MINUTE);
+        },
+      );
+      const [intent] = scene.intents;
+      if (intent === undefined) throw new Error('nothing was sent');
+      const [call, ...more] = scene.calls(intent);
+      expect(call).toMatchObject({ provider: 'cloudflare', from: `agent${index}.t0@${PLATFORM_DOMAIN}` });
+      expect(call?.reply_to).toMatch(new RegExp(`^agent${index}\\.t0\\+t[^@]+@${PLATFORM_DOMAIN}$`));
+      expect(more).toEqual([]);
+      const row = scene.row(intent);
+      expect([row.status, JSON.parse(row.flags_json)]).toEqual(['delivered', ['sent_via_fallback']]);
+      expect(scene.sql(intent).all('SELECT fallback_pinned FROM threads')).toEqual([{ fallback_pinned: 1 }]);
+      expect(scene.books).toEqual({ used: 1, held: 0, counted: 1 });
+    },
+  );
+
+  test('C9 to failing between the attempts of a relay: who was put off gets it from the platform address', async () => {
+    const to = ['a@example.net', 'b@example.net', 'c@example.net'];
+    const scene = await play({ provider: ['partial', 'accept'], meets: ['T4', 'C9 fallback'] }, async (own) => {
+      await own.send('key', { to }, 1);
+      await own.wait(10 * SECOND);
+      await own.stage.deployment.standing.setDomain(RELAY_DOMAIN, 'failing');
+      await own.wait(5 * MINUTE);
+    });
+    const [intent] = scene.intents;
+    expect(intent && scene.calls(intent).map(({ provider, recipients }) => [provider, recipients])).toEqual([
+      ['smtp', to],
+      ['cloudflare', ['c@example.net']],
+    ]);
+    expect(intent && scene.deliveries(intent)).toEqual({
+      'a@example.net': 'delivered',
+      'b@example.net': 'rejected',
+      'c@example.net': 'delivered',
+    });
+    expect(scene.books).toEqual({ used: 2, held: 0, counted: 1 });
+  });
 
   test.each(['removing', 'removed'] as const)('C9 to %s: it is rejected, unsent', async (state) => {
     const scene = await after(turns(state), { meets: ['C9 domain'] });

@@ -1,5 +1,6 @@
 import type { DeliveryStatus, MessageStatus } from '@pmail/core/delivery/status.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
+import type { Provider } from '@pmail/core/transport/types.ts';
 import type { Intent } from '../client.ts';
 import type { Deployment } from '../deployment.ts';
 import type { SimIdentity } from '../population.ts';
@@ -28,6 +29,7 @@ export interface MessageTrace {
   id: MessageId;
   direction: 'inbound' | 'outbound';
   status: MessageStatus;
+  provider: Provider | null;
   provider_message_id: string | null;
   raw_sha256: string;
   raw_r2_key: string;

@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
+import { rewriteOriginator } from '@pmail/core/compose/originator.ts';
 import { type DeliveryStatus, isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
 import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { messageOf } from '../client.ts';
-import { type SimIdentity, TAGGING_DOMAIN } from '../population.ts';
+import { PLATFORM_DOMAIN, type SimIdentity } from '../population.ts';
+import type { CallRecord } from '../provider.ts';
 import {
   deliveriesOf,
   type Evidence,
@@ -122,7 +125,7 @@ function mayStayOpen(
 ): boolean {
   if (isTerminal(status) || status === 'queued') return true;
   // Where reports name our own id they find the message whatever is known of it.
-  if (!identity.address.endsWith(`@${TAGGING_DOMAIN}`)) {
+  if (message.provider !== 'ses') {
     if (status === 'uncertain') return true;
     // A person's word is not the provider's: without its id no report can find the message.
     if (message.provider_message_id === null) return status === 'submitted';
@@ -181,7 +184,7 @@ export function allowedTransitions(evidence: Evidence): Violation[] {
   return violations;
 }
 
-/** I6: what a transport was handed is what was composed. */
+/** I6: what a transport was handed is what was composed, apart from whom it is from when its domain fell back. */
 export function sameBytes(evidence: Evidence): Violation[] {
   const violations: Violation[] = [];
   const composed = new Map<string, string>();
@@ -191,7 +194,7 @@ export function sameBytes(evidence: Evidence): Violation[] {
     }
   }
   for (const call of evidence.deployment.provider.log) {
-    if (composed.get(call.message_id) !== call.sha256) {
+    if (composed.get(call.message_id) !== call.sha256 && !fellBack(evidence, call)) {
       violations.push({ invariant: 'I6', text: `${call.message_id} was handed over with other bytes` });
     }
   }
@@ -204,4 +207,14 @@ export function sameBytes(evidence: Evidence): Violation[] {
     }
   }
   return violations;
+}
+
+/** Whether a call had the stored bytes with nothing but the originator of a message that had fallen back. */
+function fellBack(evidence: Evidence, { message_id: id, from, reply_to: replyTo, sha256 }: CallRecord): boolean {
+  if (!from.endsWith(`@${PLATFORM_DOMAIN}`)) return false;
+  const message = evidence.identities.flatMap((one) => messagesOf(evidence, one)).find((one) => one.id === id);
+  const stored = evidence.deployment.store.objects.get(message?.raw_r2_key ?? '');
+  if (stored === undefined || message?.flags_json.includes('sent_via_fallback') !== true) return false;
+  const expected = rewriteOriginator(stored.bytes, from, replyTo);
+  return createHash('sha256').update(expected).digest('hex') === sha256;
 }
