@@ -32,6 +32,8 @@ export interface PostfixOptions {
 }
 
 const REALM = 'pmail.test';
+/** One folder for everybody: Postfix takes no name of a folder from the name of a recipient. */
+const MAILDIR = 'everybody';
 /** Owner of the mailboxes; need not exist. */
 const UID = 5_000;
 
@@ -40,6 +42,8 @@ export class Postfix {
   readonly submission: number;
   readonly submissions: number;
   readonly #folder: string;
+  readonly #delivered = new Map<string, string[]>();
+  readonly #read = new Set<string>();
   /** It would outlive us. */
   readonly #atExit = (): void => this.stop();
 
@@ -66,9 +70,16 @@ export class Postfix {
 
   /** Messages that were delivered to a recipient, with what Postfix wrote on top; in no certain order. */
   mailbox(recipient: string): string[] {
-    const path = join(this.#folder, 'mail', recipient, 'new');
+    const path = join(this.#folder, 'mail', MAILDIR, 'new');
     if (!existsSync(path)) return [];
-    return readdirSync(path).map((name) => readFileSync(join(path, name), 'latin1').replaceAll('\n', '\r\n'));
+    for (const name of readdirSync(path)) {
+      if (this.#read.has(name)) continue;
+      this.#read.add(name);
+      const message = readFileSync(join(path, name), 'latin1').replaceAll('\n', '\r\n');
+      const to = /^Delivered-To: (.*)$/m.exec(message)?.[1]?.trim() ?? '';
+      this.#delivered.set(to, [...(this.#delivered.get(to) ?? []), message]);
+    }
+    return this.#delivered.get(recipient) ?? [];
   }
 
   /** Waits until a recipient has so many messages. */
@@ -143,7 +154,7 @@ smtpd_hard_error_limit = 1000
 smtpd_client_connection_count_limit = 0
 `,
     );
-    writeFileSync(at('mailboxes'), `/^(.*)$/ $1/\n`);
+    writeFileSync(at('mailboxes'), `/./ ${MAILDIR}/\n`);
     writeFileSync(at('master.cf'), this.#services());
     const password = spawnSync(
       '/usr/sbin/saslpasswd2',
