@@ -22,6 +22,11 @@ const TOOLS: Tool[] = [
     packages: ['python3'],
     why: 'reading our mail with an independent parser',
   },
+  {
+    probe: ['sh', '-c', 'test -x /usr/sbin/postfix && test -x /usr/sbin/saslpasswd2'],
+    packages: ['postfix', 'sasl2-bin', 'libsasl2-modules', 'libsasl2-modules-db'],
+    why: 'sending by a relay that other people wrote',
+  },
 ];
 
 function works([command, ...args]: [string, ...string[]]): boolean {

@@ -141,18 +141,19 @@ describe('a message of the domain', () => {
       status_reason: 'sender_domain_unavailable',
       deliveries: [{ status: 'rejected', smtp_code: '535' }],
     });
-    const counted: string[] = [];
-    const ports = { db, log: () => {}, count: (counter: string) => counted.push(counter) };
+    const asked: unknown[] = [];
+    const requestDomainCheck = async (...about: unknown[]): Promise<void> => void asked.push(about);
+    const ports = { db, requestDomainCheck };
     const transport = relayTransport(env, ports, { tenant_id: acme, identity_id: desk as never });
     await transport.send(mail(), 10_000);
-    expect(counted).toEqual(['domain_check_requested_total.smtp_auth_failed']);
+    expect(asked).toEqual([['acme.example.com', 'smtp_auth_failed']]);
   });
 
   test('never leaves by the relay of another tenant', async () => {
     const other = (await tenant(root, `other`)).id;
     const transport = relayTransport(
       env,
-      { db, log: () => {}, count: () => {} },
+      { db, requestDomainCheck: async () => {} },
       { tenant_id: other, identity_id: desk as never },
     );
     expect(await transport.send(mail(), 10_000)).toMatchObject({ kind: 'retry_later', code: 'relay_not_configured' });

@@ -115,7 +115,7 @@ describe('a notification', () => {
   });
 });
 
-describe('refused, counted and without any effect is', () => {
+describe('V8 refused, counted and without any effect is', () => {
   test.each(['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'])('a changed %s', async (field) => {
     const good = await sns.notification({ Subject: 'x' });
     const value = field === 'Timestamp' ? new Date(Date.now() - 1_000).toISOString() : 'another';

@@ -23,6 +23,7 @@ export const MARKS = [
   'consume.transport_done',
   'consume.suppressed_synced',
   'consume.recorded',
+  'consume.check_asked',
   'consume.requeued',
   // Claim and outcome, in the mailbox
   'claim.in_transaction',

@@ -55,6 +55,7 @@ export const CASES = {
   T8: 'a daily limit of the provider',
   T9: 'a consumer is killed in the middle of the call',
   T10: 'the stored message is missing or different',
+  T11: 'a relay gets out of step',
   O1: 'a consumer dies between the call and its record',
   O2: 'the same outcome is recorded twice',
   O3: 'the mailbox is not there for the record',

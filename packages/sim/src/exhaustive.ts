@@ -53,6 +53,9 @@ const PLAIN = 0;
 const RELAY = 1;
 const NAMING = 2;
 
+/** What only a relay does. */
+const BY_RELAY: ReadonlySet<CallOutcome> = new Set(['partial', 'out_of_step', 'out_of_step_late']);
+
 function singleSchedule(variant: Variant): Schedule {
   return {
     seed: 1,
@@ -112,7 +115,7 @@ function families(): Family[] {
         list.push({
           name: `${outcome} [${reports.join(' ')}] x${copies}, crash`,
           make: (crash) =>
-            singleSchedule({ outcome, sender: outcome === 'partial' ? RELAY : PLAIN, reports, copies, crash }),
+            singleSchedule({ outcome, sender: BY_RELAY.has(outcome) ? RELAY : PLAIN, reports, copies, crash }),
           depth: 2,
         });
       }

@@ -102,6 +102,8 @@ export function consumerWorld(deployment: Deployment, process: Process, owner: O
     blobs,
     outbound: deployment.outbound.producer(process),
     transports: owner === null ? {} : transportsFor(deployment, process, owner),
+    requestDomainCheck: (domain, issue) =>
+      universe.call(process, 'call', `check of ${domain}`, () => universe.log(`  check of ${domain}: ${issue}`)),
     content: async () => ({ text: null, html: null, headers: [], attachments: [] }),
     message_ids: { strategy: 'journal', domain: null },
     threadKey: async () => THREAD_KEY,

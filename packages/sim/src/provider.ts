@@ -27,6 +27,9 @@ export const CALL_CASES = {
   server_error: 'T6',
   partial: 'T4',
   suppress: null,
+  refuse_domain: null,
+  out_of_step: 'T11',
+  out_of_step_late: 'T11',
 } as const satisfies Record<string, CaseId | null>;
 
 export type CallOutcome = keyof typeof CALL_CASES;
@@ -185,6 +188,22 @@ export class ProviderDouble {
       case 'suppress':
         record.refused = recipients;
         return { kind: 'suppressed', code: 'E_RECIPIENT_SUPPRESSED', detail: 'suppressed' };
+      case 'refuse_domain':
+        record.refused = recipients;
+        return {
+          kind: 'rejected',
+          reason: 'sender_domain_unavailable',
+          code: 'E_SENDER_NOT_VERIFIED',
+          detail: 'no',
+          refused: [],
+        };
+      // Nonsense before the final dot proves that nothing was sent; behind it, it proves nothing at all.
+      case 'out_of_step':
+        record.refused = recipients;
+        return { kind: 'retry_later', class: 'relay', code: 'smtp_out_of_step', detail: 'nonsense', refused: [] };
+      case 'out_of_step_late':
+        this.#accept(message, record, this.#newId(provider, message, recipients));
+        return { kind: 'unknown', reason: 'transport_connection_lost', detail: 'smtp_out_of_step' };
       case 'rate_limit':
       case 'quota':
         record.refused = recipients;

@@ -15,7 +15,7 @@ import { resolveHost } from '../ports/resolver.ts';
 /** The relay of whoever sends. Its credentials are opened for one exchange and known nowhere else. */
 export function relayTransport(
   env: Env,
-  world: Pick<ConsumerWorld, 'db' | 'log' | 'count'>,
+  world: Pick<ConsumerWorld, 'db' | 'requestDomainCheck'>,
   owner: Owner,
 ): MailTransport {
   const { api_host, platform_domain, master_key, resolvers, relay_loopback: allow_loopback } = config(env);
@@ -27,10 +27,7 @@ export function relayTransport(
       return row === undefined ? null : openRelay(master_key, row.domain_id, row.smtp_sealed);
     },
     resolve: (host) => resolveHost(resolvers, host),
-    requestDomainCheck: async (_domain, issue) => {
-      // The monitor of domains takes this up; until there is one it is only said.
-      world.count(`domain_check_requested_total.${issue}`);
-    },
+    requestDomainCheck: (domain, issue) => world.requestDomainCheck(domain, issue),
     open: openRelaySocket,
     clock: systemClock,
   });

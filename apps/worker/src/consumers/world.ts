@@ -68,6 +68,10 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
     blobs: r2(env.BLOBS),
     outbound: producer(env.Q_OUTBOUND),
     transports: {},
+    requestDomainCheck: async (_domain, issue) => {
+      // The monitor of domains takes this up; until there is one it is only said.
+      world.count(`domain_check_requested_total.${issue}`);
+    },
     content: readContent,
     message_ids: settings.message_ids,
     threadKey: async () => (await signingKeys(ring, 'thread'))[0] ?? null,

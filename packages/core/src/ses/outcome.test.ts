@@ -42,6 +42,16 @@ describe('a refusal for good', () => {
     expect(failure(status, type)).toEqual({ kind: 'rejected', reason, code: type, detail: 'why', refused: [] });
   });
 
+  test('K3 of a request that was signed by a clock that is off says so, and nothing was sent', () => {
+    expect(failure(403, 'InvalidSignatureException', { message: 'Signature expired: 20261130T090000Z' })).toEqual({
+      kind: 'rejected',
+      reason: 'provider_validation',
+      code: 'InvalidSignatureException',
+      detail: 'Signature expired: 20261130T090000Z',
+      refused: [],
+    });
+  });
+
   test('says no more than can be kept', () => {
     const result = failure(400, 'MessageRejected', { message: 'x'.repeat(5_000) });
     expect(result).toMatchObject({ kind: 'rejected', detail: 'x'.repeat(512) });

@@ -58,6 +58,8 @@ export interface ScheduledEvent {
 }
 
 export type RejectReason = 'provider_validation' | 'sender_domain_unavailable' | 'recipient_suppressed_by_provider';
+/** Why the health of a sending domain should be looked at now: what a transport has found out by a refusal. */
+export type DomainIssue = 'sender_domain_unavailable' | 'smtp_auth_failed' | 'smtp_tls_required';
 export type RetryClass = 'rate_limit' | 'quota' | 'paused' | 'relay';
 export type UncertainReason = 'transport_timeout' | 'transport_connection_lost';
 

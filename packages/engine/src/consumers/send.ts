@@ -1,3 +1,4 @@
+import { domainOf } from '@pmail/core/address/address.ts';
 import { derivedId, idTime } from '@pmail/core/ids.ts';
 import type { SendJob } from '@pmail/core/queue/jobs.ts';
 import { mintThreadToken } from '@pmail/core/threading/token.ts';
@@ -161,10 +162,22 @@ async function transport(world: ConsumerWorld, claimed: Claimed, first: ClaimedS
       case 'record': {
         const delay = await report(world, mailbox, send, next.result);
         world.mark('consume.recorded');
+        await askForCheck(world, send, next.result);
         return delay === null ? ACK : requeue(world, job, delay);
       }
     }
   }
+}
+
+/** A relay's transport asks by itself, as it knows more closely what was wrong. */
+async function askForCheck(world: ConsumerWorld, { provider, from }: ClaimedSend, result: TransportResult) {
+  if (result.kind !== 'rejected' || result.reason !== 'sender_domain_unavailable' || provider === 'smtp') return;
+  try {
+    await world.requestDomainCheck(domainOf(from.address), 'sender_domain_unavailable');
+  } catch (error) {
+    world.log('warn', 'domain_check_not_asked', { error: name(error) });
+  }
+  world.mark('consume.check_asked');
 }
 
 /** The result is all that is known about the call, so losing it is worth a second try; recording it twice is harmless. */

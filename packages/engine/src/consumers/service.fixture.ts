@@ -87,6 +87,8 @@ export class Service {
   readonly abuse = new Knob();
   readonly queries = new Knob();
   readonly counts: string[] = [];
+  readonly checks: { domain: string; issue: string }[] = [];
+  readonly checking = new Knob();
   readonly transports: Record<Provider, TransportDouble>;
   #crash: { mark: MarkName; nth: number } | null = null;
   #tokens = 0;
@@ -155,6 +157,10 @@ export class Service {
       blobs: rig.blobs,
       outbound: rig.outbound,
       transports: { ...this.transports },
+      requestDomainCheck: (domain, issue) =>
+        this.checking.run(() => {
+          this.checks.push({ domain, issue });
+        }),
       content: readContent,
       message_ids: this.messageIds,
       threadKey: async () => this.threadKey,

@@ -5,7 +5,7 @@ import type { EventType } from '@pmail/core/events/types.ts';
 import type { EventId, IdFactory, MessageId } from '@pmail/core/ids.ts';
 import type { OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { ThreadKey } from '@pmail/core/threading/token.ts';
-import type { MailTransport, OutgoingMessage, Provider } from '@pmail/core/transport/types.ts';
+import type { DomainIssue, MailTransport, OutgoingMessage, Provider } from '@pmail/core/transport/types.ts';
 import type { Deployment } from '../directory/facts.ts';
 import type { Route } from '../directory/routing.ts';
 import type { EventAnswer } from '../mailbox/apply-event.ts';
@@ -60,6 +60,11 @@ export interface ConsumerWorld {
   transports: { [P in Provider]?: MailTransport };
   /** Shared by the jobs of a batch. Without it nobody waits. */
   relay_places?: RelayPlaces;
+  /**
+   * A transport was refused because of the sending domain, whose health should be checked now and not only when its turn
+   * comes. Asking is all that is done here; that it fails changes nothing about the message.
+   */
+  requestDomainCheck: (domain: string, issue: DomainIssue) => Promise<void>;
   /** Reads a composed message apart, for transports that take it in fields. */
   content: (mime: Uint8Array) => Promise<MailContent>;
   /** How the Message-IDs that Cloudflare makes become known, and the domain it makes them with, where that is known. */

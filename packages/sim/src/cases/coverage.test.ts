@@ -15,10 +15,7 @@ const ALL = Object.entries(KINDS).flatMap(([kind, last]) => Array.from({ length:
 
 /** Cases of parts that do not exist yet; each comes with its part. */
 const LATER: Record<string, string> = {
-  T11: 'the SMTP client',
-  V8: 'signed notifications of SES',
   V10: 'webhooks',
-  K3: 'requests signed for SES',
   P2: 'an update of the deployed code',
 };
 

@@ -171,6 +171,43 @@ describe('an answer that differs', () => {
   });
 });
 
+describe('a relay that gets out of step', () => {
+  test('T11 before the final dot: nothing was sent, so it is tried again after the wait, and sent once', async () => {
+    const scene = await play({ provider: ['out_of_step', 'out_of_step', 'accept'], meets: ['T11'] }, async (own) => {
+      await own.send('key', {}, 1);
+      await own.wait(10 * SECOND);
+      expect(own.books.held).toBe(1);
+    });
+    const { calls, status } = only(scene);
+    expect(status).toBe('delivered');
+    expect(calls.map(({ provider, accepted }) => [provider, accepted.length])).toEqual([
+      ['smtp', 0],
+      ['smtp', 0],
+      ['smtp', 1],
+    ]);
+    expect((calls[1]?.at ?? 0) - (calls[0]?.at ?? 0)).toBeGreaterThan(54 * SECOND);
+    expect(scene.books).toEqual(ONE);
+  });
+
+  test('T11 from the final dot on: uncertain, and never called again', async () => {
+    const scene = await play(
+      { provider: ['out_of_step_late'], reports: [], meets: ['T11'], storm: 2 * HOUR },
+      async (own) => {
+        const intent = await own.send('key', {}, 1);
+        await own.wait(HOUR);
+        await own.pursue(intent);
+      },
+    );
+    expect(only(scene)).toMatchObject({
+      status: 'uncertain',
+      status_reason: 'transport_connection_lost',
+      events: ['message.uncertain'],
+      calls: [{}],
+    });
+    expect(scene.books).toEqual(NOTHING);
+  });
+});
+
 describe('the stored message', () => {
   test('T10 is missing or different when it is read: nothing is handed over until it is itself again', async () => {
     const scene = await play({ always: { store_corrupt: 1 }, meets: ['T10'] }, async (own) => {

@@ -27,6 +27,8 @@ export interface PostfixOptions {
   login: { username: string; password: string };
   /** Largest message in bytes. */
   size_max?: number;
+  /** Takes mail and throws it away. */
+  discard?: boolean;
   /** What RCPT is answered for certain recipients. */
   answers?: Record<string, string>;
 }
@@ -104,7 +106,7 @@ export class Postfix {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  #configure({ authority, host, login, size_max = 10_240_000, answers = {} }: PostfixOptions): void {
+  #configure({ authority, host, login, size_max = 10_240_000, discard = false, answers = {} }: PostfixOptions): void {
     const folder = this.#folder;
     const at = (name: string): string => join(folder, name);
     for (const name of ['spool', 'data', 'mail', 'sasl']) mkdirSync(at(name));
@@ -118,6 +120,7 @@ export class Postfix {
       `pwcheck_method: auxprop\nauxprop_plugin: sasldb\nmech_list: PLAIN LOGIN\nsasldb_path: ${at('sasl/sasldb2')}\n`,
     );
     const known = Object.entries(answers).map(([recipient, answer]) => `{ ${recipient} = ${answer} }`);
+    const told = known.length === 0 ? '' : `check_recipient_access inline:{${known.join(', ')}}, `;
     writeFileSync(
       at('main.cf'),
       `compatibility_level = 3.6
@@ -136,6 +139,7 @@ virtual_mailbox_base = ${at('mail')}
 virtual_mailbox_maps = regexp:${at('mailboxes')}
 virtual_uid_maps = static:${UID}
 virtual_gid_maps = static:${UID}
+virtual_transport = ${discard ? 'discard' : 'virtual'}
 virtual_mailbox_limit = 0
 mailbox_size_limit = 0
 message_size_limit = ${size_max}
@@ -147,7 +151,7 @@ smtpd_tls_cert_file = ${at('cert.pem')}
 smtpd_tls_key_file = ${at('key.pem')}
 smtpd_tls_security_level = may
 smtpd_tls_auth_only = yes
-smtpd_recipient_restrictions = check_recipient_access inline:{${known.join(', ')}}, permit_sasl_authenticated, reject
+smtpd_recipient_restrictions = ${told}permit_sasl_authenticated, reject
 smtpd_error_sleep_time = 0
 smtpd_soft_error_limit = 1000
 smtpd_hard_error_limit = 1000
