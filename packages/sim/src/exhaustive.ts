@@ -7,6 +7,7 @@ import { raceFamilies } from './races.ts';
 import type { ReportPlan } from './reports.ts';
 import type { Schedule, Stage } from './schedule.ts';
 import { everyPlace, type Family, type Place, placeIn, type Ran } from './variants.ts';
+import { webhookFamilies } from './webhook-ways.ts';
 
 /**
  * One send, in every way: each crash point that it reaches, with none, one or two extra deliveries of every queue
@@ -152,7 +153,7 @@ function reportsFor(outcome: CallOutcome): readonly ReportPlan[] {
 }
 
 function allFamilies(): Family[] {
-  return [...families(), ...raceFamilies()];
+  return [...families(), ...raceFamilies(), ...webhookFamilies()];
 }
 
 /** The schedule of one way by its name, to run it alone. */
