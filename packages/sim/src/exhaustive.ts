@@ -1,4 +1,5 @@
 import type { SendBody } from '@pmail/core/message/request.ts';
+import { MARKS } from '@pmail/engine/marks.ts';
 import { type Intent, intend, pursue } from './client.ts';
 import { NO_FAULTS } from './faults.ts';
 import type { PlannedFault } from './planned.ts';
@@ -125,6 +126,8 @@ function families(): Family[] {
           name: `named ${outcome} [${reports.join(' ')}] x${copies}, crash`,
           make: (crash) => singleSchedule({ outcome, sender: NAMING, reports, copies, crash }),
           depth: 2,
+          // Until somebody has the message to hand over, such a send is like any other.
+          marks: MARKS.filter((mark) => !mark.startsWith('submit.')),
         });
       }
     }

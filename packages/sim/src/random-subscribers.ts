@@ -37,7 +37,7 @@ const TYPES: readonly (readonly (EventType | '*')[])[] = [
 /** Some schedules have subscribers, most have none. */
 export function subscribe(stage: Stage): void {
   const { universe } = stage;
-  if (universe.random() >= 0.25) return;
+  if (universe.random() >= 0.2) return;
   for (let count = universe.between(1, 3); count > 0; count--) {
     later(stage, universe.random() < 0.7 ? 0 : universe.between(0, 5 * MINUTE), () => goOnWith(stage, draw(stage)));
   }

@@ -39,7 +39,7 @@ export function webhookFamilies(): Family[] {
   );
   const acts = Object.entries(ACTS).map(([name, act]) => ({
     name: `webhook fail take, ${name}`,
-    depth: 3,
+    depth: 2,
     marks: ON_THE_WAY,
     make: (at: Place | null) =>
       schedule(['fail', 'take'], {}, (stage, id) => {
