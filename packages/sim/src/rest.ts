@@ -53,14 +53,25 @@ export async function drain(stage: Stage, until: number): Promise<boolean> {
       // What the delivery queue gave up on, an operator puts back; once more when some of it found no message, because
       // another report of that round may have told under which id the provider has it.
       if (repeats === 2 || (repeats === 1 && orphans() === before)) return true;
+      deployment.provider.repeatReports(repeats === 0 ? new Set() : heardOf(deployment));
       repeats++;
       before = orphans();
-      deployment.provider.repeatReports();
       continue;
     }
     const next = scheduler.next();
     if (next === undefined || next > until || scheduler.steps > scheduler.stepsMax) return false;
   }
+}
+
+/** Ids of the reports that some delivery has taken in. */
+function heardOf({ mailboxes }: Deployment): Set<string> {
+  const ids = new Set<string>();
+  for (const { sql } of mailboxes.values()) {
+    for (const { json } of sql.all<{ json: string }>('SELECT provider_event_ids_json AS json FROM deliveries')) {
+      for (const id of JSON.parse(json) as string[]) ids.add(id);
+    }
+  }
+  return ids;
 }
 
 const WORK_SQL = `SELECT

@@ -17,7 +17,7 @@ import type { Universe } from './universe.ts';
 const MEETING_MS = 120_000;
 
 /** So many reports about one mailbox within so many ms are a flood. */
-const FLOOD_REPORTS = 60;
+const FLOOD_REPORTS = 30;
 const FLOOD_MS = 10_000;
 
 const SUPPRESSED_SQL = `SELECT 1 FROM suppressions

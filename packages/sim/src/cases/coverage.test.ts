@@ -15,7 +15,6 @@ const ALL = Object.entries(KINDS).flatMap(([kind, last]) => Array.from({ length:
 
 /** Cases of parts that do not exist yet; each comes with its part. */
 const LATER: Record<string, string> = {
-  V10: 'webhooks',
   P2: 'an update of the deployed code',
 };
 

@@ -78,20 +78,20 @@ describe('reports', () => {
     },
   );
 
-  test('V9 of a thousand recipients at one mailbox, each twice and more at once, are all applied once', async () => {
+  test('V9 of nearly a thousand recipients at one mailbox, each twice and more at once, are all applied once', async () => {
     const scene = await play(
       { reports: ['deferred', 'delivered'], always: { event_duplicate: 0.3 }, storm: HOUR, meets: ['V9', 'V1'] },
       async (own) => {
-        const sends = Array.from({ length: 22 }, (_, n) => `key-${n}`);
+        const sends = Array.from({ length: 20 }, (_, n) => `key-${n}`);
         await Promise.all(sends.map((key) => own.send(key, { to: crowd(key) })));
       },
     );
     const { sql } = scene.stage.deployment.mailbox(scene.identity().identity_id);
     expect(sql.all('SELECT status, COUNT(*) AS n FROM deliveries GROUP BY status')).toEqual([
-      { status: 'delivered', n: 22 * 48 },
+      { status: 'delivered', n: 20 * 48 },
     ]);
     // A deferral that comes after the delivery is no news, so of those there may be fewer.
-    expect(sql.first("SELECT COUNT(*) AS n FROM outbox WHERE type = 'message.delivered'")).toEqual({ n: 22 * 48 });
+    expect(sql.first("SELECT COUNT(*) AS n FROM outbox WHERE type = 'message.delivered'")).toEqual({ n: 20 * 48 });
   });
 });
 
