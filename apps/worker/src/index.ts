@@ -1,5 +1,6 @@
 import { consumeBatch } from './consumers/index.ts';
 import { runCron } from './crons/index.ts';
+import { receiveEmail } from './email/receive.ts';
 import type { Env } from './env.ts';
 import { handlers } from './http/handlers.ts';
 import { createApp } from './http/router.ts';
@@ -13,5 +14,6 @@ const app = createApp(handlers);
 export default {
   fetch: (request, env, ctx) => app.fetch(request, env, ctx),
   queue: (batch, env) => consumeBatch(batch, env),
+  email: (message, env) => receiveEmail(message, env),
   scheduled: (controller, env) => runCron(controller.cron, env),
 } satisfies ExportedHandler<Env>;

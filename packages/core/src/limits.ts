@@ -123,6 +123,8 @@ export const LIMITS = {
   provider_answer_bytes_max: 64 * 1024,
   /** How long after a transport took a message its Message-ID can still be learned. */
   learn_id_ms_max: 15 * 60_000,
+  /** How much of a journal copy is read for the end of its header. */
+  journal_header_bytes_max: 64 * 1024,
   sns_body_bytes_max: 512 * 1024,
   /** How far the time of a notification may be from ours. */
   sns_age_ms_max: 3_600_000,
