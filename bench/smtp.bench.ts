@@ -68,6 +68,7 @@ function ours(postfix: Postfix, authority: Authority, mime: Uint8Array): Send {
     rules: { api_host: 'api.pmail.test', platform_domain: 'agents.pmail.test', allow_loopback: false },
     ehlo_name: 'api.pmail.test',
     relayOf: async () => ({ host: HOST, port: 465, ...LOGIN, probe_from: 'postmaster@acme.example.com' }),
+    envelopeIdOf: async () => '01jd9q3v7m8x2c4n6b5k1r0e9t.00112233445566778899aabbccddeeff',
     resolve: async () => ['8.8.8.8'],
     requestDomainCheck: async () => {},
     open: nodeSockets({ ca: [authority.cert], at: () => ({ host: '127.0.0.1', port: postfix.submissions }) }),

@@ -44,6 +44,7 @@ async function send(
     ehlo_name: 'api.example',
     relayOf: async () => ({ host, port, tls, ...LOGIN, probe_from: 'postmaster@acme.example.com' }),
     resolve: () => Promise.reject(new Error('nobody is asked for this machine')),
+    envelopeIdOf: async () => 'envelope',
     requestDomainCheck: async () => {},
     open: openRelaySocket,
     clock: systemClock,

@@ -143,7 +143,7 @@ describe('a message of the domain', () => {
     });
     const asked: unknown[] = [];
     const requestDomainCheck = async (...about: unknown[]): Promise<void> => void asked.push(about);
-    const ports = { db, requestDomainCheck };
+    const ports = { db, hmac: async () => new Uint8Array(32), requestDomainCheck };
     const transport = relayTransport(env, ports, { tenant_id: acme, identity_id: desk as never });
     await transport.send(mail(), 10_000);
     expect(asked).toEqual([['acme.example.com', 'smtp_auth_failed']]);
@@ -153,7 +153,7 @@ describe('a message of the domain', () => {
     const other = (await tenant(root, `other`)).id;
     const transport = relayTransport(
       env,
-      { db, requestDomainCheck: async () => {} },
+      { db, hmac: async () => new Uint8Array(32), requestDomainCheck: async () => {} },
       { tenant_id: other, identity_id: desk as never },
     );
     expect(await transport.send(mail(), 10_000)).toMatchObject({ kind: 'retry_later', code: 'relay_not_configured' });

@@ -1,4 +1,5 @@
 import { LIMITS } from '@pmail/core/limits.ts';
+import { envelopeId } from '@pmail/core/smtp/envelope-id.ts';
 import { ehloName } from '@pmail/core/smtp/settings.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { MailTransport } from '@pmail/core/transport/types.ts';
@@ -15,7 +16,7 @@ import { resolveHost } from '../ports/resolver.ts';
 /** The relay of whoever sends. Its credentials are opened for one exchange and known nowhere else. */
 export function relayTransport(
   env: Env,
-  world: Pick<ConsumerWorld, 'db' | 'requestDomainCheck'>,
+  world: Pick<ConsumerWorld, 'db' | 'hmac' | 'requestDomainCheck'>,
   owner: Owner,
 ): MailTransport {
   const { api_host, platform_domain, master_key, resolvers, relay_loopback: allow_loopback } = config(env);
@@ -26,6 +27,7 @@ export function relayTransport(
       const row = await readRelay(world.db, owner.tenant_id, domain);
       return row === undefined ? null : openRelay(master_key, row.domain_id, row.smtp_sealed);
     },
+    envelopeIdOf: (id) => envelopeId(world.hmac, id),
     resolve: (host) => resolveHost(resolvers, host),
     requestDomainCheck: (domain, issue) => world.requestDomainCheck(domain, issue),
     open: openRelaySocket,

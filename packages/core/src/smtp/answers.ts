@@ -123,9 +123,12 @@ function loginAnswered(exchange: Exchange, spoken: SmtpReply): Advance {
 }
 
 function mailFrom(exchange: Exchange): Advance {
-  const { from, size } = exchange.plan;
-  const parameter = exchange.extensions.size === null ? '' : ` SIZE=${size}`;
-  return ask(exchange, 'mail', plainLine(`MAIL FROM:<${from}>${parameter}`));
+  const { from, size, envelope_id: envelope } = exchange.plan;
+  const { size: takesSize, dsn } = exchange.extensions;
+  const parameters = takesSize === null ? '' : ` SIZE=${size}`;
+  // Its header is enough to know a message by, and its text is nobody else's business.
+  const report = dsn && envelope !== null ? ` RET=HDRS ENVID=${envelope}` : '';
+  return ask(exchange, 'mail', plainLine(`MAIL FROM:<${from}>${parameters}${report}`));
 }
 
 function mailAnswered(exchange: Exchange, reply: SmtpReply): Advance {

@@ -15,6 +15,8 @@ export interface ExchangePlan {
   from: Address;
   /** At least one. */
   recipients: readonly Address[];
+  /** What reports of a bounce are to name, for relays that take it; null for nothing. */
+  envelope_id: string | null;
   /** Octets of the message, for relays that want to know before they take it. */
   size: number;
 }

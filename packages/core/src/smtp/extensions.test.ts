@@ -27,12 +27,12 @@ describe('case 14: answers to EHLO of old servers', () => {
       { mechanisms: ['PLAIN'], starttls: false, size: null },
     ],
   ])('%s', (_what, text, expected) => {
-    expect(extensions(text)).toEqual(expected);
+    expect(extensions(text)).toEqual({ dsn: false, ...expected });
   });
 });
 
 describe('an answer to EHLO', () => {
-  const none = { mechanisms: [], starttls: false, size: null };
+  const none = { mechanisms: [], starttls: false, size: null, dsn: false };
 
   test.each([
     ['of one line offers nothing', '250 STARTTLS\r\n', none],
@@ -42,6 +42,7 @@ describe('an answer to EHLO', () => {
     ['on two lines', '250-x\r\n250-AUTH LOGIN\r\n250 AUTH PLAIN\r\n', { ...none, mechanisms: ['LOGIN', 'PLAIN'] }],
     ['with a keyword that only begins alike', '250-x\r\n250-STARTTLSX\r\n250 SIZEX 5\r\n', none],
     ['with a keyword inside a word', '250-x\r\n250-X-STARTTLS\r\n250 XAUTH PLAIN\r\n', none],
+    ['with reports', '250-x\r\n250 dsn\r\n', { ...none, dsn: true }],
     ['with a size that is no number', '250-x\r\n250 SIZE much\r\n', { ...none, size: 0 }],
     ['with a size of zero', '250-x\r\n250 SIZE 0\r\n', { ...none, size: 0 }],
     ['with blanks around', '250-x\r\n250-  STARTTLS  \r\n250 SIZE\t77 \r\n', { ...none, starttls: true, size: 77 }],

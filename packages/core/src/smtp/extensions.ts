@@ -9,11 +9,13 @@ export interface Extensions {
   starttls: boolean;
   /** The largest message it takes in octets, 0 when it names none; null without SIZE (RFC 1870). */
   size: number | null;
+  /** Whether it takes what a report of a bounce is to name (RFC 3461). */
+  dsn: boolean;
   /** In the order in which they were named, each once. */
   mechanisms: Mechanism[];
 }
 
-export const NO_EXTENSIONS: Extensions = { starttls: false, size: null, mechanisms: [] };
+export const NO_EXTENSIONS: Extensions = { starttls: false, size: null, dsn: false, mechanisms: [] };
 
 /**
  * Reads the answer to EHLO. Keywords stand in any case, mechanisms behind `AUTH` or, at servers older than the standard,
@@ -29,6 +31,7 @@ export function parseExtensions({ lines }: Pick<SmtpReply, 'lines'>): Extensions
       .toUpperCase()
       .split(/[ \t]+/);
     if (keyword === 'STARTTLS') found.starttls = true;
+    else if (keyword === 'DSN') found.dsn = true;
     else if (keyword === 'SIZE') found.size = /^\d{1,20}$/.test(values[0] ?? '') ? Number(values[0]) : 0;
     else if (keyword === 'AUTH') {
       for (const value of values) {

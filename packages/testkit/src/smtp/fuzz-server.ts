@@ -37,10 +37,10 @@ const GOOD: { [S in Exchange['step']]?: readonly string[] } = {
   ehlo: [
     '250-mail.example.net\r\n250-STARTTLS\r\n250-SIZE 35882577\r\n250 AUTH PLAIN LOGIN\r\n',
     '250-mail.example.net\r\n250-starttls\r\n250 auth=login\r\n',
-    '250-x\r\n250-AUTH CRAM-MD5 PLAIN\r\n250 STARTTLS\r\n',
+    '250-x\r\n250-AUTH CRAM-MD5 PLAIN\r\n250-DSN\r\n250 STARTTLS\r\n',
   ],
   starttls: ['220 2.0.0 Ready\r\n', '220\r\n'],
-  ehlo_secure: ['250-x\r\n250-AUTH LOGIN PLAIN\r\n250 SIZE\r\n', '250-x\r\n250 AUTH LOGIN\r\n'],
+  ehlo_secure: ['250-x\r\n250-AUTH LOGIN PLAIN\r\n250-SIZE\r\n250 DSN\r\n', '250-x\r\n250 AUTH LOGIN\r\n'],
   auth: ['235 2.7.0 Ok\r\n', '334 VXNlcm5hbWU6\r\n', '334 \r\n', '235\r\n'],
   mail: ['250 2.1.0 Ok\r\n', '250\r\n'],
   rcpt: ['250 2.1.5 Ok\r\n', '251 2.1.5 Forward\r\n', '550 5.1.1 No\r\n', '451 4.7.1 Later\r\n'],
@@ -65,6 +65,7 @@ const WORDS = [
   '\r',
   '5.1.1',
   'AUTH PLAIN',
+  'DSN',
   'STARTTLS',
   '',
 ];

@@ -105,7 +105,7 @@ function expectBounded({ partial, lines }: { partial: string; lines: readonly st
 const PASSWORD = 'correct horse é';
 const SECRETS = ['\0desk\0correct horse é', PASSWORD].map((text) => Buffer.from(text, 'utf8').toString('base64'));
 const VERB =
-  /^(EHLO \S+|STARTTLS|AUTH (PLAIN( \S+)?|LOGIN)|[A-Za-z0-9+/]+=*|MAIL FROM:<\S+>( SIZE=\d+)?|RCPT TO:<\S+>|DATA|RSET|QUIT)$/;
+  /^(EHLO \S+|STARTTLS|AUTH (PLAIN( \S+)?|LOGIN)|[A-Za-z0-9+/]+=*|MAIL FROM:<\S+>( SIZE=\d+)?( RET=HDRS ENVID=[0-9a-z.]+)?|RCPT TO:<\S+>|DATA|RSET|QUIT)$/;
 
 function planOf(chance: Chance): ExchangePlan {
   return {
@@ -114,6 +114,7 @@ function planOf(chance: Chance): ExchangePlan {
     login: { username: 'desk', password: PASSWORD },
     from: 'desk@acme.example.com',
     recipients: ['a@example.net', 'b@example.net', 'c@example.net'].slice(0, 1 + chance.below(3)),
+    envelope_id: chance.pick([null, '01jd9q3v7m8x2c4n6b5k1r0e9t.00ff']),
     size: 1_000,
   };
 }

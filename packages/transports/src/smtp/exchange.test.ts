@@ -2,9 +2,12 @@ import { unstuffed } from '@pmail/testkit/smtp/script.ts';
 import { describe, expect, test } from 'vitest';
 import {
   ALL,
+  AUTH,
   BODY,
   DATA,
   DESK,
+  EHLO,
+  ENVELOPE,
   GREETING,
   HOST,
   JO,
@@ -87,6 +90,24 @@ describe('a message that everyone takes', () => {
     expect(await send()).toMatchObject({ kind: 'accepted' });
     expect(relay.clock.now()).toBeLessThanOrEqual(1_000);
     expect(relay.open_now).toBe(0);
+  });
+});
+
+describe('a relay that takes an envelope id (R6)', () => {
+  const EHLO_DSN = { ...EHLO, send: [`250-${HOST}`, '250-dsn', '250 AUTH PLAIN'] };
+
+  test('gets it, so that reports of a bounce can name it', async () => {
+    const { send, lines } = rig([script(GREETING, EHLO_DSN, AUTH, MAIL, RCPT, DATA, BODY, QUIT)]);
+    expect(await send()).toMatchObject({ kind: 'accepted' });
+    expect(lines()).toContain(`MAIL FROM:<${DESK}> RET=HDRS ENVID=${ENVELOPE}`);
+  });
+
+  test('gets the message without it when there is none to be had', async () => {
+    const { send, lines } = rig([script(GREETING, EHLO_DSN, AUTH, MAIL, RCPT, DATA, BODY, QUIT)], {
+      envelopeIdOf: () => Promise.reject(new Error('no key')),
+    });
+    expect(await send()).toMatchObject({ kind: 'accepted' });
+    expect(lines()).toContain(`MAIL FROM:<${DESK}>`);
   });
 });
 

@@ -15,6 +15,7 @@ export const KIM = 'kim@example.org';
 export const LEE = 'lee@example.org';
 export const LOGIN = { username: 'acme-desk', password: 'correct horse' };
 export const RFC_ID = '01jd9q3v7m8x2c4n6b5k1r0e9t@acme.example.com';
+export const ENVELOPE = '01jd9q3v7m8x2c4n6b5k1r0e9t.00112233445566778899aabbccddeeff';
 export const MINUTE = 60_000;
 
 const MIME = ['From: Desk <desk@acme.example.com>', `Message-ID: <${RFC_ID}>`, '', 'Hello', '.', '..two', ''].join(
@@ -99,6 +100,7 @@ export function rig(
     rules: { api_host: 'api.pmail.test', platform_domain: 'agents.pmail.test', allow_loopback: false },
     ehlo_name: 'api.pmail.test',
     relayOf: async () => ({ ...settings, host: settings.host }),
+    envelopeIdOf: async () => ENVELOPE,
     resolve: async () => ['8.8.8.8'],
     requestDomainCheck: async (domain, issue) => {
       checks.push({ domain, issue });

@@ -1,6 +1,6 @@
 import { domainOf, parseAddress } from '@pmail/core/address/address.ts';
 import { composedMessageId } from '@pmail/core/compose/headers.ts';
-import { ulidOf } from '@pmail/core/ids.ts';
+import { type MessageId, ulidOf } from '@pmail/core/ids.ts';
 import { isBlockedAddress } from '@pmail/core/net/blocked.ts';
 import { wireSize } from '@pmail/core/smtp/body.ts';
 import type { ExchangePlan, RelayIssue } from '@pmail/core/smtp/exchange-types.ts';
@@ -16,6 +16,8 @@ export interface RelayPorts extends ExchangePorts {
   ehlo_name: string;
   /** Opens the sealed settings of a sending domain; null when it has none. */
   relayOf: (domain: string) => Promise<RelaySettings | null>;
+  /** The id under which reports of a bounce are to name the send. */
+  envelopeIdOf: (id: MessageId) => Promise<string>;
   /** Every address of a host. */
   resolve: (host: string) => Promise<string[]>;
   /** The domain's relay cannot be used as it is set up, and its health should be looked at now. */
@@ -46,6 +48,8 @@ async function sendByRelay(ports: RelayPorts, message: OutgoingMessage, deadline
     login: { username, password },
     from: message.from.address,
     recipients,
+    // Without it a bounce is only believed less.
+    envelope_id: await ports.envelopeIdOf(message.message_id).catch(() => null),
     size: wireSize(message.mime),
   };
   const left = Math.max(ends - ports.clock.now(), 1);
