@@ -146,6 +146,8 @@ function parseConfig(env: Env): ConfigResult {
   const ses = sesAccount(env, region);
   const strategy = MESSAGE_ID_STRATEGIES.find((name) => name === (set(env.PM_MESSAGE_ID_STRATEGY) ?? 'journal'));
   if (strategy === undefined) invalid.push('PM_MESSAGE_ID_STRATEGY');
+  const relay = set(env.PM_SMTP_RELAY) ?? 'on';
+  if (relay !== 'on' && relay !== 'off') invalid.push('PM_SMTP_RELAY');
   const topic = set(env.PM_SES_SNS_TOPIC_ARN);
   const account = set(env.PM_CF_ACCOUNT_ID);
   const token = set(env.PM_CF_API_TOKEN);
@@ -162,7 +164,7 @@ function parseConfig(env: Env): ConfigResult {
     deployment: {
       default_policy: policy,
       ses_configured: ses !== null,
-      smtp_enabled: (set(env.PM_SMTP_RELAY) ?? 'on') === 'on',
+      smtp_enabled: relay === 'on',
     },
     waits,
     resolvers: (env.PM_RESOLVERS ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim()),
