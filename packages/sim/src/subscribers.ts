@@ -3,7 +3,7 @@ import type { EventId, IdentityId, TenantId } from '@pmail/core/ids.ts';
 import type { WebhookJob } from '@pmail/core/queue/jobs.ts';
 import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
 import { indexEvents } from '@pmail/engine/directory/events.ts';
-import type { OutboxEvent } from '@pmail/engine/ports.ts';
+import type { EventSink, OutboxEvent } from '@pmail/engine/ports.ts';
 import type { Db } from '@pmail/engine/sql.ts';
 import { deliver } from '@pmail/engine/webhooks/deliver.ts';
 import {
@@ -135,14 +135,13 @@ export class Subscribers {
   // The Worker
 
   /** A mailbox hands its events on: to the index, then to the queue where anybody listens. */
-  async tell(process: Process, db: Db, events: OutboxEvent[]): Promise<number | null> {
+  async tell(process: Process, db: Db, events: OutboxEvent[]): ReturnType<EventSink['dispatch']> {
     const { universe, webhooks } = this.#deployment;
-    const { taken, listened } = await indexEvents(db, events, universe.now);
-    if (taken === null && listened) {
-      const jobs = events.map(({ id }): WebhookJob => ({ v: 1, kind: 'fanout', event_id: id }));
-      await webhooks.producer(process).sendAll(jobs);
-    }
-    return taken;
+    const { taken, known, listened } = await indexEvents(db, events, universe.now);
+    if (taken !== null) return { taken, known };
+    const jobs = events.map(({ id }): WebhookJob => ({ v: 1, kind: 'fanout', event_id: id }));
+    if (listened) await webhooks.producer(process).sendAll(jobs);
+    return null;
   }
 
   async consume(process: Process, job: WebhookJob): Promise<void> {
