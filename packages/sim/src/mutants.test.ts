@@ -2,6 +2,7 @@ import type { SqlValue } from '@pmail/engine/sql.ts';
 import { describe, expect, test } from 'vitest';
 import { playToRest, type Scenario, type Scene, SECOND } from './cases/scenario.fixture.ts';
 import { broken, type MailboxChange, type QuotaChange } from './mutant.fixture.ts';
+import { RELAY_DOMAIN } from './population.ts';
 
 /**
  * Every invariant has a checker that finds it broken: a part between the engines and their world is replaced by one that
@@ -41,6 +42,23 @@ async function sendAlike(own: Scene, index: number): Promise<void> {
 }
 
 const startsWith = (binding: SqlValue | undefined, text: string): boolean => String(binding).startsWith(text);
+
+/** A byte more than was stored, for every transport. */
+const OTHER_BYTES: Scenario['wiring'] = {
+  consumer: (world) => ({
+    ...world,
+    transports: Object.fromEntries(
+      Object.entries(world.transports).map(([name, transport]) => [
+        name,
+        {
+          ...transport,
+          send: (message: Parameters<typeof transport.send>[0], ms: number) =>
+            transport.send({ ...message, mime: Uint8Array.from([...message.mime, 0x21]) }, ms),
+        },
+      ]),
+    ),
+  }),
+};
 
 /** The invariant that the checkers must name, what is broken, and how. */
 const MUTANTS: [string, string, Mutant][] = [
@@ -164,24 +182,18 @@ const MUTANTS: [string, string, Mutant][] = [
       act: twice,
     },
   ],
+  ['I6', 'a transport that is handed other bytes', { wiring: OTHER_BYTES }],
   [
     'I6',
-    'a transport that is handed other bytes',
+    'a fallback that changes more than whom the message is from',
     {
-      wiring: {
-        consumer: (world) => ({
-          ...world,
-          transports: Object.fromEntries(
-            Object.entries(world.transports).map(([name, transport]) => [
-              name,
-              {
-                ...transport,
-                send: (message: Parameters<typeof transport.send>[0], ms: number) =>
-                  transport.send({ ...message, mime: Uint8Array.from([...message.mime, 0x21]) }, ms),
-              },
-            ]),
-          ),
-        }),
+      wiring: OTHER_BYTES,
+      act: async (own) => {
+        own.stage.deployment.outbound.pause();
+        await own.send('key', {}, 1);
+        await own.stage.deployment.standing.setDomain(RELAY_DOMAIN, 'failing');
+        own.stage.deployment.outbound.resume();
+        await own.wait(20 * SECOND);
       },
     },
   ],
