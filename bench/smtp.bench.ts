@@ -1,4 +1,3 @@
-import type { MessageId } from '@pmail/core/ids.ts';
 import type { OutgoingMessage } from '@pmail/core/transport/types.ts';
 import { createComposer } from '@pmail/mime/compose.ts';
 import { COMPOSE_CASES } from '@pmail/mime/compose-cases.ts';
@@ -75,7 +74,7 @@ function ours(postfix: Postfix, authority: Authority, mime: Uint8Array): Send {
     clock: systemClock,
   });
   const message: OutgoingMessage = {
-    message_id: 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T' as MessageId,
+    message_id: 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T',
     from: { address: FROM, name: 'Desk' },
     reply_to: null,
     to: [TO],

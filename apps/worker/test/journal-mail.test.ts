@@ -74,7 +74,7 @@ describe('a journal copy', () => {
   });
 
   test('is taken byte by byte, with bare line feeds, and without a body', async () => {
-    await receive(copyTo, [...COPY.slice(0, 5).join('\n')]);
+    await receive(copyTo, COPY.slice(0, 5).join('\n').split(''));
     expect(await learned()).toBe('7C1E@mx.cf.example');
   });
 
