@@ -43,6 +43,7 @@ export interface DeliveryTrace {
   message_rowid: number;
   address: string;
   status: DeliveryStatus;
+  smtp_response: string | null;
   provider_event_ids_json: string;
 }
 

@@ -36,8 +36,9 @@ export function suppressionsKept(evidence: Evidence): Violation[] {
     const message = messagesOf(evidence, identity).find(({ id }) => id === answers[0]?.id);
     if (message === undefined || reads.length === 0) continue;
     const [first, last] = [Math.min(...reads), Math.max(...reads)];
-    for (const { message_rowid, address, status } of deliveriesOf(evidence, identity)) {
-      if (message_rowid !== message.rowid) continue;
+    for (const { message_rowid, address, status, smtp_response: said } of deliveriesOf(evidence, identity)) {
+      // By the provider's own list somebody is suppressed at any time.
+      if (message_rowid !== message.rowid || said?.startsWith('provider: ') === true) continue;
       const since = suppressedAt(evidence, identity, address);
       if (since === undefined) continue;
       if (since < first && status !== 'suppressed') {
