@@ -1,6 +1,7 @@
 import { fromBase64 } from '@pmail/core/hash.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
+import { isLoopbackUrl } from '@pmail/core/webhooks/url.ts';
 import type { Deployment } from '@pmail/engine/directory/facts.ts';
 import { DEFAULT_WAITS, type Waits, waitsWith } from '@pmail/engine/settings.ts';
 import type { IdentityMailbox } from './objects/mailbox.ts';
@@ -121,6 +122,8 @@ function parseConfig(env: Env): ConfigResult {
     env.PM_SES_REGION !== undefined &&
     env.PM_SES_ACCESS_KEY_ID !== undefined &&
     env.PM_SES_SECRET_ACCESS_KEY !== undefined;
+  const resolvers = (env.PM_RESOLVERS || DEFAULT_RESOLVERS).split(',').map((url) => url.trim());
+  if (!resolvers.every((url) => isResolver(url, environment === 'local'))) invalid.push('PM_RESOLVERS');
   const config: Config = {
     env: known ? environment : 'production',
     jurisdiction: env.PM_JURISDICTION === 'eu' ? 'eu' : null,
@@ -133,7 +136,7 @@ function parseConfig(env: Env): ConfigResult {
       smtp_enabled: env.PM_SMTP_RELAY === 'on',
     },
     waits,
-    resolvers: (env.PM_RESOLVERS ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim()),
+    resolvers,
     webhook_loopback: environment === 'local' && env.PM_WEBHOOK_LOOPBACK === 'on',
     provider_log_url: environment === 'local' ? (env.PM_PROVIDER_LOG_URL ?? null) : null,
     master_key: secret('PM_MASTER_KEY'),
@@ -142,4 +145,10 @@ function parseConfig(env: Env): ConfigResult {
     commit: env.PM_COMMIT ?? 'unknown',
   };
   return invalid.length === 0 ? { ok: true, config } : { ok: false, invalid };
+}
+
+/** Names would be looked up in the open over `http`; a local run may ask a resolver of its own machine. */
+function isResolver(text: string, local: boolean): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === 'https:' || (local && url?.protocol === 'http:' && isLoopbackUrl(url));
 }
