@@ -5,7 +5,7 @@ import { type Env, readConfig } from '../src/env.ts';
 /** Settings that are wrong are named, and never shown. */
 
 const faults = (change: Partial<Record<keyof Env, string>>): string[] => {
-  const result = readConfig({ ...(env as unknown as Env), ...change });
+  const result = readConfig({ ...env, ...change } as Env);
   return result.ok ? [] : result.invalid;
 };
 
