@@ -50,6 +50,8 @@ export interface Config {
   env: 'production' | 'staging' | 'local';
   jurisdiction: 'eu' | null;
   api_host: string;
+  /** Where links to the API point to: scheme, host and, on a local run, the port. */
+  api_origin: string;
   platform_domain: string;
   ses_region: string | null;
   deployment: Deployment;
@@ -122,12 +124,14 @@ function parseConfig(env: Env): ConfigResult {
     env.PM_SES_REGION !== undefined &&
     env.PM_SES_ACCESS_KEY_ID !== undefined &&
     env.PM_SES_SECRET_ACCESS_KEY !== undefined;
+  const apiHost = required('PM_API_HOST');
   const resolvers = (env.PM_RESOLVERS || DEFAULT_RESOLVERS).split(',').map((url) => url.trim());
   if (!resolvers.every((url) => isResolver(url, environment === 'local'))) invalid.push('PM_RESOLVERS');
   const config: Config = {
     env: known ? environment : 'production',
     jurisdiction: env.PM_JURISDICTION === 'eu' ? 'eu' : null,
-    api_host: required('PM_API_HOST'),
+    api_host: apiHost,
+    api_origin: `${environment === 'local' && isLocal(apiHost) ? 'http' : 'https'}://${apiHost}`,
     platform_domain: required('PM_PLATFORM_DOMAIN'),
     ses_region: env.PM_SES_REGION ?? null,
     deployment: {
@@ -145,6 +149,12 @@ function parseConfig(env: Env): ConfigResult {
     commit: env.PM_COMMIT ?? 'unknown',
   };
   return invalid.length === 0 ? { ok: true, config } : { ok: false, invalid };
+}
+
+/** A local run has no certificate. */
+function isLocal(host: string): boolean {
+  const url = URL.parse(`http://${host}`);
+  return url !== null && isLoopbackUrl(url);
 }
 
 /** Names would be looked up in the open over `http`; a local run may ask a resolver of its own machine. */
