@@ -22,7 +22,7 @@ async function main(): Promise<void> {
     if (await isTaken(port)) return fail(`port ${port} is taken; choose another one: PORT=8788 npm start`);
     throw error;
   }
-  const { key, sender, desk } = await prepare(runtime);
+  const { key, tenant, sender, desk } = await prepare(runtime);
   console.log(`
 Pylota Mail runs on ${runtime.url} with its state in .state/local. Stop it with Ctrl-C.
 
@@ -30,6 +30,11 @@ Pylota Mail runs on ${runtime.url} with its state in .state/local. Stop it with 
   platform key  ${runtime.secrets.platform_key}
   identities    ${sender.address} (${sender.id})
                 ${desk.address} (${desk.id})
+
+For the requests of docs/tour.md, paste this first:
+
+  export API=${runtime.url} PLATFORM_KEY=${runtime.secrets.platform_key} KEY=${key} TENANT=${tenant}
+  export SENDER=${sender.id} DESK=${desk.id} DESK_ADDRESS=${desk.address}
 
 Send a message to the other identity, then read it there:
 

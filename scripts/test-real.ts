@@ -22,6 +22,8 @@ const TOOLS: Tool[] = [
     packages: ['python3'],
     why: 'reading our mail with an independent parser',
   },
+  { probe: ['curl', '--version'], packages: ['curl'], why: 'the requests of the tour' },
+  { probe: ['jq', '--version'], packages: ['jq'], why: 'the requests of the tour' },
 ];
 
 function works([command, ...args]: [string, ...string[]]): boolean {
