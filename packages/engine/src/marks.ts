@@ -44,6 +44,11 @@ export const MARKS = [
   // Outbox
   'outbox.before_dispatch',
   'outbox.after_dispatch',
+  // Webhooks: the fan-out of an event, an attempt at an endpoint
+  'webhook.fanned_out',
+  'webhook.begun',
+  'webhook.answered',
+  'webhook.recorded',
   // Reports of the test providers, loopback delivery
   'followup.before_send',
   'followup.after_send',

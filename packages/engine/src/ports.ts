@@ -39,9 +39,9 @@ export interface EventSink {
   /**
    * Takes a batch of one mailbox, or nothing of it when other events of that mailbox already stand at its numbers.
    *
-   * @returns the highest number of those others, or null when the batch was taken
+   * @returns null when the batch was taken; else the highest number of those others, and which of the batch it has already
    */
-  dispatch(events: OutboxEvent[]): Promise<number | null>;
+  dispatch(events: OutboxEvent[]): Promise<{ taken: number; known: EventId[] } | null>;
   /** The highest number known of a mailbox's events; null when none is known. */
   lastSequence(identityId: IdentityId): Promise<number | null>;
 }

@@ -3,13 +3,13 @@ import type { DeliveryEvent } from '@pmail/core/delivery/events.ts';
 import { hmacSha256, toHex } from '@pmail/core/hash.ts';
 import { createIdFactory, type IdentityId, type IdFactory, type MessageId, type TenantId } from '@pmail/core/ids.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
-import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
+import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
 import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
-import type { MailboxRemote } from '@pmail/engine/consumers/world.ts';
+import { ACK, type MailboxRemote } from '@pmail/engine/consumers/world.ts';
 import { writeUsageDays } from '@pmail/engine/directory/usage.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
 import type { CancelAnswer } from '@pmail/engine/mailbox/cancel.ts';
@@ -32,7 +32,8 @@ import { SimQueue } from './queue.ts';
 import { HASH_KEY } from './settings.ts';
 import { Standing } from './standing.ts';
 import { SimStore } from './store.ts';
-import { giveTraceItsClock, TRACE_SQL } from './trace.ts';
+import { Subscribers } from './subscribers.ts';
+import { DIRECTORY_TRACE_SQL, giveTraceItsClock, TRACE_SQL } from './trace.ts';
 import type { Universe } from './universe.ts';
 import { caseOfStorageFault } from './watch.ts';
 import { Watcher } from './watcher.ts';
@@ -45,7 +46,10 @@ function objectPool(migrations: readonly Migration[], more: string): DatabasePoo
   });
 }
 
-const directoryPool = new DatabasePool(migrateDirectory);
+const directoryPool = new DatabasePool((database) => {
+  migrateDirectory(database);
+  database.exec(DIRECTORY_TRACE_SQL);
+});
 const mailboxPool = objectPool(MAILBOX_MIGRATIONS, TRACE_SQL);
 const quotaPool = objectPool(QUOTA_MIGRATIONS, '');
 
@@ -53,6 +57,7 @@ export interface DeploymentOptions {
   composer: Composer;
   parse: (raw: Uint8Array) => Promise<ParsedMail>;
   plan: ProviderPlan;
+  waits?: Partial<Waits> | undefined;
   wiring?: Partial<Wiring> | undefined;
 }
 
@@ -83,13 +88,17 @@ export class Deployment {
   readonly outbound: SimQueue<OutboundJob>;
   readonly inbound: SimQueue<InboundJob>;
   readonly delivery: SimQueue<DeliveryEvent>;
+  readonly webhooks: SimQueue<WebhookJob>;
+  readonly subscribers: Subscribers;
   readonly newId: IdFactory;
-  readonly waits: Waits = DEFAULT_WAITS;
+  readonly waits: Waits;
 
   constructor(universe: Universe, options: DeploymentOptions) {
     this.universe = universe;
     this.options = options;
     this.wiring = { ...STRAIGHT, ...options.wiring };
+    this.waits = { ...DEFAULT_WAITS, ...options.waits };
+    giveTraceItsClock(this.#directory.database, () => universe.now);
     this.watcher = new Watcher(universe, this.directory);
     this.standing = new Standing(universe, this.db);
     this.store = new SimStore(universe);
@@ -109,6 +118,15 @@ export class Deployment {
       name: 'pm-delivery-events',
       retriesMax: 20,
       consume: (process, event) => consumeEvent(consumerWorld(this, process, null), event),
+    });
+    this.subscribers = new Subscribers(this);
+    this.webhooks = new SimQueue<WebhookJob>(universe, {
+      name: 'pm-webhooks',
+      retriesMax: 13,
+      consume: async (process, job) => {
+        await this.subscribers.consume(process, job);
+        return ACK;
+      },
     });
     this.provider = new ProviderDouble(universe, options.plan, (event) => this.delivery.put(event));
   }
@@ -202,7 +220,10 @@ export class Deployment {
       stopSend: (id, reason) =>
         engine(async (e) => watcher.stop(reason, await e.stopSend(id, reason)), `stop ${id} ${reason}`),
       applyEvent: (event) =>
-        engine(async (e) => watcher.event(event, await e.applyEvent(event)), `event ${event.kind} ${event.recipient}`),
+        engine(async (e) => {
+          const since = universe.now;
+          return watcher.event(identity, host.sql, event, since, await e.applyEvent(event));
+        }, `event ${event.kind} ${event.recipient}`),
       learnId: (learned) => engine((e) => e.learnId(learned), `learn ${learned.provider_message_id}`),
       ingest: (request) => engine(async (e) => watcher.ingest(await e.ingest(request)), `ingest ${request.message_id}`),
       emitEvent: (type, data, known) => engine((e) => e.emitEvent(type, data, known), `emit ${type}`),
@@ -231,13 +252,14 @@ export class Deployment {
     return hmacSha256(HASH_KEY, text);
   }
 
-  /** The minute's cron: pokes mailboxes that have work, should the platform have lost their alarms. */
+  /** The minute's cron: pokes mailboxes that have work, should the platform have lost their alarms, and sweeps webhooks. */
   async cron(process: Process): Promise<void> {
     const db = this.dbFor(process);
     const { now } = this.universe;
     for (const identity of await takeForPoke(db, now - 5 * 60_000, now, 200)) {
       await this.remote(process, identity).engine((engine) => engine.poke(), 'poke');
     }
+    await this.subscribers.sweep(process);
   }
 
   /** The roll-up of usage, every quarter of an hour, which also enters each quota. */
@@ -255,12 +277,13 @@ export class Deployment {
   powerLoss(forgetQueues: boolean): void {
     this.universe.log('POWER LOSS');
     for (const host of [...this.mailboxes.values(), ...this.quotas.values()]) host.kill();
-    for (const queue of [this.outbound, this.inbound, this.delivery]) {
-      for (const process of [...queue.running]) process.kill();
+    for (const { running } of [this.outbound, this.inbound, this.delivery, this.webhooks, this.subscribers]) {
+      for (const process of [...running]) process.kill();
     }
     if (!forgetQueues) return;
     this.outbound.forget();
     this.inbound.forget();
+    this.webhooks.forget();
   }
 
   /** Gives its databases back; nothing of it may be looked at any more. */

@@ -1,4 +1,5 @@
 import type { SendBody } from '@pmail/core/message/request.ts';
+import { MARKS } from '@pmail/engine/marks.ts';
 import { type Intent, intend, pursue } from './client.ts';
 import { NO_FAULTS } from './faults.ts';
 import type { PlannedFault } from './planned.ts';
@@ -7,6 +8,7 @@ import { raceFamilies } from './races.ts';
 import type { ReportPlan } from './reports.ts';
 import type { Schedule, Stage } from './schedule.ts';
 import { everyPlace, type Family, type Place, placeIn, type Ran } from './variants.ts';
+import { webhookFamilies } from './webhook-ways.ts';
 
 /**
  * One send, in every way: each crash point that it reaches, with none, one or two extra deliveries of every queue
@@ -117,6 +119,8 @@ function families(): Family[] {
         });
       }
     }
+    // What one more delivery finds here, a second finds too.
+    if (copies === 1) continue;
     // Reports that name our message, so that each of them counts whatever became of our own record.
     for (const outcome of ['accept', 'accept_and_lose_answer'] as const) {
       for (const reports of REPORT_ORDERS.slice(1, 4)) {
@@ -124,6 +128,8 @@ function families(): Family[] {
           name: `named ${outcome} [${reports.join(' ')}] x${copies}, crash`,
           make: (crash) => singleSchedule({ outcome, sender: NAMING, reports, copies, crash }),
           depth: 2,
+          // Until somebody has the message to hand over, such a send is like any other.
+          marks: MARKS.filter((mark) => !mark.startsWith('submit.')),
         });
       }
     }
@@ -152,7 +158,7 @@ function reportsFor(outcome: CallOutcome): readonly ReportPlan[] {
 }
 
 function allFamilies(): Family[] {
-  return [...families(), ...raceFamilies()];
+  return [...families(), ...raceFamilies(), ...webhookFamilies()];
 }
 
 /** The schedule of one way by its name, to run it alone. */

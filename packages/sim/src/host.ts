@@ -31,6 +31,8 @@ export class Host<E extends Hosted> {
   readonly storage: PooledDatabase;
   /** Storage as a checker reads it, outside any instance. */
   readonly sql: Sql;
+  /** Whether its storage was ever put back. */
+  restored = false;
   readonly #universe: Universe;
   readonly #create: (process: Process, sql: Sql, alarm: AlarmClock) => E;
   #instance: Instance<E> | undefined;
@@ -107,6 +109,20 @@ export class Host<E extends Hosted> {
     if (lingers) this.#instance?.process.replace();
     else this.#instance?.process.kill();
     this.#instance = undefined;
+  }
+
+  /** Remembers the storage as it is now, for `restore`. */
+  mayBeRestored(): void {
+    this.storage.database.exec('SAVEPOINT restore_point');
+  }
+
+  /** An operator puts the storage back to what was remembered; whatever runs in the object dies. */
+  restore(): void {
+    this.#universe.log(`RESTORED: ${this.name}`);
+    this.kill();
+    this.storage.database.exec('ROLLBACK TO restore_point');
+    this.restored = true;
+    this.#setAlarm(this.#universe.now);
   }
 
   #live(): Instance<E> {

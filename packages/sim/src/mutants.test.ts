@@ -31,6 +31,15 @@ async function sendThree(own: Scene): Promise<void> {
   }
 }
 
+/** The same mail twice; its reports come when both are uncertain. */
+async function sendAlike(own: Scene, index: number): Promise<void> {
+  const { delivery } = own.stage.deployment;
+  delivery.pause();
+  await Promise.all(['a', 'b'].map((key) => own.send(key, { subject: 'The same' }, index)));
+  await own.wait(60 * SECOND);
+  delivery.resume();
+}
+
 const startsWith = (binding: SqlValue | undefined, text: string): boolean => String(binding).startsWith(text);
 
 /** The invariant that the checkers must name, what is broken, and how. */
@@ -189,6 +198,43 @@ const MUTANTS: [string, string, Mutant][] = [
     'an alarm that is never set',
     {
       wiring: { mailbox: (ports) => ({ ...ports, alarm: { set: () => {} } }) },
+    },
+  ],
+  [
+    'I4',
+    'reports that are counted each time they come',
+    {
+      quota: { first: (query) => /INTO outcome_events/.test(query) && { fresh: 1 } },
+      scenario: { always: { event_duplicate: 1 } },
+    },
+  ],
+  [
+    'I2',
+    'a name for our message in reports that nobody reads',
+    {
+      wiring: {
+        consumer: (world) => ({
+          ...world,
+          mailbox: (route) => {
+            const mailbox = world.mailbox(route);
+            return {
+              ...mailbox,
+              applyEvent: (event) => mailbox.applyEvent({ ...event, our_message_id: null }),
+            };
+          },
+        }),
+      },
+      scenario: { provider: ['accept_and_lose_answer'], tenants: [{ mode: 'live', identities: 3 }] },
+      act: (own) => sendAlike(own, 2),
+    },
+  ],
+  [
+    'T3',
+    'a report that takes the first of two that it could be about',
+    {
+      mailbox: { rewrite: (query) => query.replace('AND ? LIMIT 2', 'AND ? LIMIT 1') },
+      scenario: { provider: ['accept_and_lose_answer'] },
+      act: (own) => sendAlike(own, 0),
     },
   ],
   [

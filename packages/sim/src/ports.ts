@@ -2,7 +2,7 @@ import type { InboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { OutgoingMessage } from '@pmail/core/transport/types.ts';
 import type { InboundWorld } from '@pmail/engine/consumers/inbound.ts';
-import { indexEvents, lastSequence } from '@pmail/engine/directory/events.ts';
+import { lastSequence } from '@pmail/engine/directory/events.ts';
 import { type Route, routeRecipient } from '@pmail/engine/directory/routing.ts';
 import { workRegistry } from '@pmail/engine/directory/work.ts';
 import type { MailboxPorts } from '@pmail/engine/mailbox/world.ts';
@@ -47,7 +47,7 @@ export function mailboxPorts(
         universe.call(process, 'call', `quota ${task.op}`, () => quota().invoke((engine) => engine.apply(task))),
     },
     events: {
-      dispatch: async (events) => (await indexEvents(db, events, universe.now)).taken,
+      dispatch: (events) => deployment.subscribers.tell(process, db, events),
       lastSequence: (identity) => lastSequence(db, identity),
     },
     registry: workRegistry(db),

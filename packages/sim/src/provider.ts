@@ -247,8 +247,8 @@ export class ProviderDouble {
     });
   }
 
-  /** Reports everything again, as a provider does that was never told it had been heard. */
-  repeatReports(): void {
-    for (const event of this.reported) this.#emit(event);
+  /** Reports everything again but what is known to have been heard. */
+  repeatReports(heard: ReadonlySet<string>): void {
+    for (const event of this.reported) if (!heard.has(event.event_id)) this.#emit(event);
   }
 }

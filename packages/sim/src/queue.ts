@@ -57,10 +57,15 @@ export class SimQueue<T> {
     return this.#waiting;
   }
 
-  producer(process: Process): Queue<T> {
+  producer(process: Process): Queue<T> & { sendAll: (bodies: readonly T[]) => Promise<void> } {
+    const call = (effect: () => void): Promise<void> =>
+      this.#universe.call(process, 'enqueue', `send to ${this.name}`, effect);
     return {
-      send: (body, delayMs = 0) =>
-        this.#universe.call(process, 'enqueue', `send to ${this.name}`, () => this.put(body, delayMs)),
+      send: (body, delayMs = 0) => call(() => this.put(body, delayMs)),
+      sendAll: (bodies) =>
+        call(() => {
+          for (const body of bodies) this.put(body);
+        }),
     };
   }
 

@@ -7,6 +7,7 @@ import { drawFaults } from './faults.ts';
 import { breakDown, cancel, changeDomain, conflict, later, pause, resolve, suppress, suspend } from './people.ts';
 import { RELAY_DOMAIN, type SimIdentity, type SimTenant } from './population.ts';
 import { CALL_OUTCOMES, type ProviderPlan } from './provider.ts';
+import { subscribe } from './random-subscribers.ts';
 import { REPORT_PLANS, type ReportPlan } from './reports.ts';
 import type { Schedule, Stage } from './schedule.ts';
 import { type Random, seededRandom } from './scheduler.ts';
@@ -30,6 +31,7 @@ export function randomSchedule(seed: number): Schedule {
     ],
     plan: providerPlan,
     act: (stage) => act(stage, long),
+    waits: { webhook_wait_ms_max: 2 * MINUTE },
     stormy_ms: (long ? 90 : 20) * MINUTE,
     ...(monthLater ? { month_later: actAgain } : {}),
   };
@@ -65,6 +67,7 @@ function providerPlan(universe: Universe): ProviderPlan {
     outcome: (message, call) => {
       // A provider that puts a message off for ever is a case of its own; here it gives in after a while.
       if (call > 6) return 'accept';
+      if (message.subject === TWIN && universe.random() < 0.8) return 'accept_and_lose_answer';
       const partial = message.from.address.endsWith(`@${RELAY_DOMAIN}`);
       return universe.random() < 0.5
         ? 'accept'
@@ -116,6 +119,11 @@ function act(stage: Stage, long: boolean): Intent[] {
     intents.push(intent);
     goOnWith(stage, intent, n, universe.between(0, within));
   }
+  extraSends(stage).forEach((intent, n) => {
+    intents.push(intent);
+    goOnWith(stage, intent, sends + n, universe.between(0, within));
+  });
+  subscribe(stage);
   const answers = universe.between(0, 6);
   for (let n = 0; n < answers; n++) {
     later(stage, universe.between(5_000, 12 * MINUTE), () => answerSomething(stage, intents, n));
@@ -130,6 +138,19 @@ function act(stage: Stage, long: boolean): Intent[] {
     if (universe.random() < 0.5) break;
   }
   return intents;
+}
+
+const TWIN = 'Twin';
+
+/** Now and then the same mail twice under two keys, and now and then one to a crowd. */
+function extraSends({ universe, identities }: Stage): Intent[] {
+  const [identity] = identities;
+  if (identity === undefined) return [];
+  const twin: SendBody = { to: ['twin@example.net'], subject: TWIN, text: 'The same.' };
+  const twins = universe.random() < 0.06 ? ['twin-0', 'twin-1'].map((key) => intend(key, identity, twin)) : [];
+  if (universe.random() >= 0.02) return twins;
+  const crowd = Array.from({ length: 45 }, (_, n) => `c${n}@example.net`);
+  return [...twins, intend('crowd', identity, { to: crowd, subject: 'To a crowd', text: 'Hello all.' })];
 }
 
 /** One send, with everything that its client and other people do about it. */

@@ -52,5 +52,5 @@ export function reportEvent(
 export function strayEvent(event: DeliveryEvent, unknownSender: boolean): DeliveryEvent {
   const stray = { ...event, event_id: `stray:${event.event_id}` };
   if (unknownSender) return { ...stray, sender: 'somebody@elsewhere.example' };
-  return { ...stray, provider_message_id: 'prov-unknown', subject: 'Nothing that we sent' };
+  return { ...stray, provider_message_id: 'prov-unknown', our_message_id: null, subject: 'Nothing that we sent' };
 }

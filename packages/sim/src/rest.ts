@@ -1,3 +1,5 @@
+import { LIMITS } from '@pmail/core/limits.ts';
+import type { Deployment } from './deployment.ts';
 import { Process } from './process.ts';
 import type { Stage } from './schedule.ts';
 import type { Universe } from './universe.ts';
@@ -42,19 +44,34 @@ export function startCron({ universe, deployment }: Stage, calmAfter: number): {
 export async function drain(stage: Stage, until: number): Promise<boolean> {
   const { universe, deployment } = stage;
   const { scheduler } = universe;
-  let repeated = false;
+  const orphans = (): number => universe.cases.get('V4') ?? 0;
+  let repeats = 0;
+  let before = 0;
   for (;;) {
     await runUntil(universe, Math.min(Math.max(scheduler.now + CRON_MS, scheduler.next() ?? 0), until));
     if (describeWork(stage) === '') {
-      if (repeated) return true;
-      // What the delivery queue gave up on, an operator puts back.
-      repeated = true;
-      deployment.provider.repeatReports();
+      // What the delivery queue gave up on, an operator puts back; once more when some of it found no message, because
+      // another report of that round may have told under which id the provider has it.
+      if (repeats === 2 || (repeats === 1 && orphans() === before)) return true;
+      deployment.provider.repeatReports(repeats === 0 ? new Set() : heardOf(deployment));
+      repeats++;
+      before = orphans();
       continue;
     }
     const next = scheduler.next();
     if (next === undefined || next > until || scheduler.steps > scheduler.stepsMax) return false;
   }
+}
+
+/** Ids of the reports that some delivery has taken in. */
+function heardOf({ mailboxes }: Deployment): Set<string> {
+  const ids = new Set<string>();
+  for (const { sql } of mailboxes.values()) {
+    for (const { json } of sql.all<{ json: string }>('SELECT provider_event_ids_json AS json FROM deliveries')) {
+      for (const id of JSON.parse(json) as string[]) ids.add(id);
+    }
+  }
+  return ids;
 }
 
 const WORK_SQL = `SELECT
@@ -77,10 +94,23 @@ export function describeWork({ deployment }: Stage): string {
     const holds = host.sql.first<{ n: number }>('SELECT COUNT(*) AS n FROM holds')?.n ?? 0;
     if (holds > 0) parts.push(`holds ${holds} in quota ${id.slice(-4)}`);
   }
-  for (const queue of [deployment.outbound, deployment.inbound, deployment.delivery]) {
+  parts.push(...webhookWork(deployment));
+  for (const queue of [deployment.outbound, deployment.inbound, deployment.delivery, deployment.webhooks]) {
     if (queue.length > 0) parts.push(`${queue.length} in ${queue.name}`);
   }
   return parts.join(', ');
+}
+
+const WEBHOOK_WORK_SQL = `SELECT (SELECT COUNT(*) FROM webhook_work) AS due,
+  (SELECT COUNT(*) FROM event_index WHERE fanned_out_at IS NULL AND occurred_at > ?) AS untold`;
+
+function webhookWork({ directory, subscribers, universe, waits }: Deployment): string[] {
+  if (!subscribers.any) return [];
+  // What is older nobody sweeps any more.
+  const oldest = universe.now - LIMITS.fanout_until_ms + 2 * waits.webhook_sweep_after_ms;
+  const row = directory.first<{ due: number; untold: number }>(WEBHOOK_WORK_SQL, oldest) ?? { due: 0, untold: 0 };
+  const parts = [`${row.due} deliveries due`, `${row.untold} events untold`, `${subscribers.running.size} attempts`];
+  return parts.filter((part) => !part.startsWith('0 '));
 }
 
 /** The orphan sweep, as the daily maintenance runs it, and the last roll-up of usage. */

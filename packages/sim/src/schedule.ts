@@ -1,5 +1,7 @@
 import type { MessageId } from '@pmail/core/ids.ts';
+import { WEBHOOK_ATTEMPTS_MAX } from '@pmail/core/webhooks/schedule.ts';
 import type { MarkName } from '@pmail/engine/marks.ts';
+import type { Waits } from '@pmail/engine/settings.ts';
 import type { CaseId } from './case-list.ts';
 import { checkAtRest, checkWhenCalm } from './checkers/all.ts';
 import type { Evidence, Violation } from './checkers/evidence.ts';
@@ -34,6 +36,8 @@ export interface Schedule {
   steps_max?: number;
   /** What is done when the keys of all sends have run out, and the intents of that. */
   month_later?: (stage: Stage, intents: readonly Intent[]) => Intent[];
+  /** Waits of the service, where the real ones would take days. */
+  waits?: Partial<Waits>;
   wiring?: Partial<Wiring>;
 }
 
@@ -85,24 +89,26 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
   const universe = new Universe(schedule.seed, NO_FAULTS, schedule.planned, schedule.start);
   const { scheduler } = universe;
   scheduler.stepsMax = schedule.steps_max ?? STEPS_MAX;
-  const { plan, wiring } = schedule;
-  const deployment = new Deployment(universe, { composer, parse, plan: plan(universe), wiring });
+  const { plan, waits, wiring } = schedule;
+  const deployment = new Deployment(universe, { composer, parse, plan: plan(universe), waits, wiring });
   const identities = populate(deployment, schedule.tenants);
   universe.faults = schedule.faults;
   const stage: Stage = { universe, deployment, identities, resolved: new Map(), since: 0 };
   const intents = schedule.act(stage);
-  const evidence = (): Evidence => ({ ...stage, intents });
+  const evidence = (): Evidence => ({ ...stage, intents, calmAt });
   const cron = startCron(stage, schedule.quiet_after_ms ?? Math.max(QUIET_AFTER_MS, schedule.stormy_ms));
 
   const stormEnds = scheduler.now + schedule.stormy_ms;
+  let calmAt = Number.POSITIVE_INFINITY;
   await runUntil(universe, stormEnds);
   universe.calm();
+  calmAt = universe.now;
   universe.log('faults stop');
   const violations = checkWhenCalm(evidence());
   if (!(await drain(stage, stormEnds + DRAIN_MS))) violations.push({ invariant: 'I7', text: describeWork(stage) });
   cron.cancel();
   const restAfter = scheduler.now - stormEnds;
-  meetLateTurns(stage);
+  meetAtRest(stage);
   await sweep(stage);
   violations.push(...checkAtRest(evidence()));
   if (schedule.month_later !== undefined) violations.push(...(await monthLater(schedule, stage, intents)));
@@ -123,13 +129,21 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
   };
 }
 
-/** A complaint or a bounce after the delivery shows in the trace alone. */
-function meetLateTurns({ universe, deployment }: Stage): void {
+/** What shows in the records alone: a complaint or a bounce after the delivery, how deliveries of webhooks ended. */
+function meetAtRest({ universe, deployment }: Stage): void {
   for (const { sql } of deployment.mailboxes.values()) {
     const rows = sql.all<{ new: string }>(
       "SELECT new FROM sim_trace WHERE old = 'delivered' AND address IS NOT NULL AND new IN ('complained', 'bounced')",
     );
     for (const { new: next } of rows) universe.meet(next === 'complained' ? 'V5' : 'V6');
+  }
+  if (!deployment.subscribers.any) return;
+  const dead = deployment.directory.all<{ error: string; attempt: number }>(
+    "SELECT error, attempt FROM webhook_deliveries WHERE status = 'dead'",
+  );
+  for (const { error, attempt } of dead) {
+    if (error === 'endpoint_disabled') universe.meet('V10 off');
+    else if (attempt >= WEBHOOK_ATTEMPTS_MAX) universe.meet('V10 dead');
   }
 }
 
@@ -151,5 +165,8 @@ async function monthLater(
   const rested = await drain(stage, universe.scheduler.now + DRAIN_MS);
   cron.cancel();
   await sweep(stage);
-  return [...(rested ? [] : [{ invariant: 'I7', text: describeWork(stage) }]), ...checkAtRest({ ...stage, intents })];
+  return [
+    ...(rested ? [] : [{ invariant: 'I7', text: describeWork(stage) }]),
+    ...checkAtRest({ ...stage, intents, calmAt: universe.now }),
+  ];
 }

@@ -16,6 +16,21 @@ export const TRACE_SQL = `
   END;
 `;
 
+/** The same in the directory: when each endpoint was turned on or off, and why. */
+export const DIRECTORY_TRACE_SQL = `
+  CREATE TABLE sim_endpoint (n INTEGER PRIMARY KEY, endpoint_id TEXT, enabled INTEGER, reason TEXT, at INTEGER);
+  CREATE TRIGGER sim_endpoint_added AFTER INSERT ON webhook_endpoints BEGIN
+    INSERT INTO sim_endpoint (endpoint_id, enabled, at) VALUES (NEW.id, NEW.enabled, sim_now());
+  END;
+  CREATE TRIGGER sim_endpoint_turned AFTER UPDATE OF enabled ON webhook_endpoints WHEN OLD.enabled <> NEW.enabled BEGIN
+    INSERT INTO sim_endpoint (endpoint_id, enabled, reason, at)
+    VALUES (NEW.id, NEW.enabled, NEW.disabled_reason, sim_now());
+  END;
+  CREATE TRIGGER sim_endpoint_deleted AFTER DELETE ON webhook_endpoints BEGIN
+    INSERT INTO sim_endpoint (endpoint_id, enabled, reason, at) VALUES (OLD.id, 0, 'deleted', sim_now());
+  END;
+`;
+
 const clocks = new WeakMap<DatabaseSync, { now: () => number }>();
 
 /** The triggers read the clock by this. A database that is used again gets another clock under the same function. */

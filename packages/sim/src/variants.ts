@@ -9,6 +9,8 @@ export interface Family {
   make: (at: Place | null) => Schedule;
   /** How many times of reaching one mark are looked at. */
   depth: number;
+  /** Marks that are looked at; all of them when left out. */
+  marks?: readonly MarkName[];
 }
 
 export interface Place {
@@ -34,10 +36,10 @@ export function placeIn({ name }: Family, way: string): Place | null | undefined
 }
 
 /** Runs a family: undisturbed first, which tells the marks that it reaches, then with something happening at each. */
-export async function* everyPlace({ name, make, depth }: Family): AsyncGenerator<Ran> {
+export async function* everyPlace({ name, make, depth, marks = MARKS }: Family): AsyncGenerator<Ran> {
   const clean = await runSchedule(make(null));
   yield { name, report: clean };
-  for (const mark of MARKS) {
+  for (const mark of marks) {
     const reached = Math.min(clean.marks.get(mark) ?? 0, depth);
     for (let nth = 1; nth <= reached; nth++) {
       yield { name: nameAt(name, { mark, nth }), report: await runSchedule(make({ mark, nth })) };

@@ -22,6 +22,7 @@ const CRASHES: Partial<Record<MarkName, readonly CaseId[]>> = {
   'event.applied': ['V7'],
   'event.suppressed': ['V7'],
   'event.outcome_recorded': ['V7'],
+  'webhook.answered': ['V10 crash'],
 };
 
 export function casesOfCrash(mark: MarkName): readonly CaseId[] {

@@ -9,10 +9,16 @@ import type { ResolveAnswer } from '@pmail/engine/mailbox/resolve.ts';
 import type { SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
 import type { ReserveAnswer, SendState } from '@pmail/engine/quota/types.ts';
 import type { Sql } from '@pmail/engine/sql.ts';
+import { misjudged } from './candidates.ts';
+import type { Violation } from './checkers/evidence.ts';
 import type { Universe } from './universe.ts';
 
 /** How far apart a person's word and a report may be to count as having met. */
 const MEETING_MS = 120_000;
+
+/** So many reports about one mailbox within so many ms are a flood. */
+const FLOOD_REPORTS = 30;
+const FLOOD_MS = 10_000;
 
 const SUPPRESSED_SQL = `SELECT 1 FROM suppressions
   WHERE address_hash = ? AND tenant_id = (SELECT tenant_id FROM identities WHERE id = ?)`;
@@ -32,6 +38,9 @@ export class Watcher {
   readonly #outcomes = new Set<string>();
   readonly #days = new Map<TenantId, string>();
   readonly #reported = new Map<MessageId, number>();
+  readonly #applied = new Map<IdentityId, number[]>();
+  /** What objects have done that they must not do. */
+  readonly wrong: Violation[] = [];
   readonly #resolved = new Map<MessageId, number>();
 
   constructor(universe: Universe, directory: Sql) {
@@ -109,12 +118,18 @@ export class Watcher {
     this.#outcomes.add(token);
   }
 
-  event({ kind }: DeliveryEvent, answer: EventAnswer): EventAnswer {
+  /** @param since when the mailbox was asked to apply the report */
+  event(identity: IdentityId, sql: Sql, event: DeliveryEvent, since: number, answer: EventAnswer): EventAnswer {
     const universe = this.#universe;
+    const { kind } = event;
     if (answer.kind === 'not_found') {
-      universe.meet('V3');
+      universe.meet(answer.ambiguous ? 'T3 several' : 'V3');
       return answer;
     }
+    const wrong = misjudged(sql, event, since, answer);
+    if (wrong !== null) this.wrong.push({ invariant: 'T3', text: wrong });
+    if (answer.kind === 'reconciled') universe.meet(event.our_message_id == null ? 'T3 one' : 'T3 named');
+    if (this.#isFlood(identity)) universe.meet('V9');
     if (answer.kind === 'duplicate') universe.meet('V1');
     else if (answer.kind === 'ignored') universe.meet('V2');
     else {
@@ -130,6 +145,14 @@ export class Watcher {
       this.#meetPerson(id);
     }
     return answer;
+  }
+
+  /** Many reports about one mailbox within a moment. */
+  #isFlood(identity: IdentityId): boolean {
+    const { now } = this.#universe;
+    const recent = [...(this.#applied.get(identity) ?? []).filter((at) => at > now - FLOOD_MS), now];
+    this.#applied.set(identity, recent);
+    return recent.length >= FLOOD_REPORTS;
   }
 
   #meetPerson(id: MessageId): void {

@@ -1,5 +1,6 @@
 import type { EventIndexRow } from '@pmail/engine/directory/events.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
+import { noMark } from '@pmail/engine/marks.ts';
 import type { Db } from '@pmail/engine/sql.ts';
 import type { WebhookWorld } from '@pmail/engine/webhooks/world.ts';
 import { config, type Env } from '../env.ts';
@@ -22,6 +23,7 @@ export function webhookWorld(env: Env, requestId: string): WebhookWorld {
     now: () => Date.now(),
     random,
     newId,
+    mark: noMark,
     log,
     count: (counter) => log('info', 'count', { counter }),
     queue: producer(env.Q_WEBHOOKS),

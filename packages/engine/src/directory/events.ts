@@ -25,14 +25,15 @@ export interface EventIndexRow {
  */
 export async function indexEvents(db: Db, events: OutboxEvent[], now: number): Promise<Indexed> {
   const [first] = events;
-  if (first === undefined) return { taken: null, listened: false };
+  if (first === undefined) return { taken: null, known: [], listened: false };
   const listener = 'SELECT 1 FROM webhook_endpoints WHERE enabled = 1 AND (tenant_id IS NULL OR tenant_id = ?5)';
   const ids = JSON.stringify(events.map(({ id }) => id));
   const others = `FROM event_index WHERE owner_id = ?1 AND sequence >= ?2
     AND id NOT IN (SELECT value FROM json_each(?3))`;
-  const [rows = [], listening = []] = await db.batch([
+  const [rows = [], listening = [], present = []] = await db.batch([
     statement(`SELECT MAX(sequence) AS last ${others}`, first.identity_id, first.sequence, ids),
     statement(listener.replace('?5', '?1'), first.tenant_id),
+    statement('SELECT id FROM event_index WHERE id IN (SELECT value FROM json_each(?))', ids),
     ...events.map((event) =>
       statement(
         `INSERT OR IGNORE INTO event_index
@@ -51,12 +52,18 @@ export async function indexEvents(db: Db, events: OutboxEvent[], now: number): P
       ),
     ),
   ]);
-  return { taken: (rows[0]?.['last'] as number | null | undefined) ?? null, listened: listening.length > 0 };
+  return {
+    taken: (rows[0]?.['last'] as number | null | undefined) ?? null,
+    known: present.map(({ id }) => id as EventId),
+    listened: listening.length > 0,
+  };
 }
 
 export interface Indexed {
   /** The highest number of the others, or null when the batch was added. */
   taken: number | null;
+  /** Those of the batch that stood there before. */
+  known: EventId[];
   /** Whether any endpoint may want to hear of them. */
   listened: boolean;
 }

@@ -150,7 +150,10 @@ export class MailboxRig {
             const others = this.dispatched.filter(
               ({ id, sequence }) => sequence >= (first?.sequence ?? 0) && !events.some((event) => event.id === id),
             );
-            if (others.length > 0) return Math.max(...others.map(({ sequence }) => sequence));
+            if (others.length > 0) {
+              const known = events.filter(({ id }) => this.dispatched.some((event) => event.id === id));
+              return { taken: Math.max(...others.map(({ sequence }) => sequence)), known: known.map(({ id }) => id) };
+            }
             this.dispatched.push(...structuredClone(events));
             return null;
           }),

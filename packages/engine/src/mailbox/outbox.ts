@@ -3,7 +3,7 @@ import type { EventId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadline } from '../alarms.ts';
 import { deleteMeta, readMeta, writeMeta } from '../meta.ts';
-import { enterRestored } from './restore.ts';
+import { enterRestored, renumberWaiting } from './restore.ts';
 import type { MailboxWorld } from './world.ts';
 
 interface OutboxRow {
@@ -27,9 +27,9 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
     const last = rows.at(-1);
     if (last === undefined) break;
     world.mark('outbox.before_dispatch');
-    let taken: number | null;
+    let others: Awaited<ReturnType<MailboxWorld['events']['dispatch']>>;
     try {
-      taken = await world.events.dispatch(
+      others = await world.events.dispatch(
         rows.map(({ seq, event_id, type, occurred_at }) => ({
           id: event_id,
           type,
@@ -51,9 +51,16 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
       return;
     }
     world.mark('outbox.after_dispatch');
-    if (taken !== null) {
-      // Other events have these numbers: the storage was put back, and time has been lived twice.
-      enterRestored(world, taken);
+    if (others !== null) {
+      // Other events have these numbers: the storage was put back, and time has been lived twice. What the index has of
+      // the batch was told in the time that is forgotten, so it keeps the number and the bytes that it was told with.
+      sql.run(
+        'UPDATE outbox SET dispatched_at = ? WHERE event_id IN (SELECT value FROM json_each(?))',
+        world.now(),
+        JSON.stringify(others.known),
+      );
+      enterRestored(world, others.taken);
+      renumberWaiting(sql);
       continue;
     }
     // The batch was everything that waited up to its last number; a list of a hundred would be one value too many.

@@ -197,6 +197,29 @@ describe('a mailbox put back to an earlier time (P7)', () => {
     expect(rig.quotaBooks.holds).toBe(0);
   });
 
+  test('keeps the number and the bytes of an event that was told in the time that is forgotten', async () => {
+    const first = await rig.submit({ key: 'first', body: { to: [JO] } });
+    if (!first.ok) throw new Error(first.code);
+    await attempt(rig, first.message.id, accepted());
+    const waiting = rig.sql.all('SELECT seq, event_id, payload_json FROM outbox');
+    const back = rig.storage.pointInTime();
+    await rig.advance(HOUR);
+    const second = await rig.submit({ key: 'second', body: { to: [JO] } });
+    if (!second.ok) throw new Error(second.code);
+    await attempt(rig, second.message.id, accepted({ provider_message_id: 'prov-second' }));
+    await rig.advance(HOUR);
+    const told = structuredClone(rig.dispatched);
+    back();
+    rig.restart();
+    await rig.advance(HOUR);
+    expect(waiting).toHaveLength(1);
+    expect(rig.sql.all('SELECT seq, event_id, payload_json FROM outbox ORDER BY seq LIMIT 1')).toEqual(waiting);
+    expect(rig.sql.all('SELECT seq FROM outbox WHERE dispatched_at IS NULL')).toEqual([]);
+    const sequences = rig.dispatched.slice(told.length).map(({ sequence }) => sequence);
+    expect(sequences.length).toBeGreaterThan(0);
+    expect(Math.min(...sequences)).toBeGreaterThan(Math.max(...told.map(({ sequence }) => sequence)));
+  });
+
   test('numbers its events above all that were given out before', async () => {
     const { indexed } = await turnBack();
     const highest = rig.lastSequence ?? 0;

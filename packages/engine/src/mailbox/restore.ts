@@ -48,7 +48,7 @@ export function enterRestored(world: MailboxWorld, known: number): void {
     // The entry in the registry of work that is remembered here may be gone there.
     deleteMeta(sql, 'work_since', 'rebuild');
     sql.run('DELETE FROM lost_sends');
-    renumber(sql, known);
+    writeMeta(sql, 'event_seq', String(Math.max(known, eventSequence(sql))));
     for (const { k } of metaWithPrefix(sql, 'dispatch:')) {
       const row = findMessage(sql, k.slice('dispatch:'.length) as MessageId);
       if (row !== undefined) applyOutcome(world, row, mayHaveLeft(sql, row), SETTLE_DECIDED);
@@ -58,12 +58,19 @@ export function enterRestored(world: MailboxWorld, known: number): void {
   });
 }
 
-/** Events that nobody outside has seen yet get numbers above those that were given out before. */
-function renumber(sql: Sql, known: number): void {
+/**
+ * Gives the events that wait numbers above all that were given out before. Only the index can say which of them it has
+ * seen; those have to be marked as handed on before.
+ */
+export function renumberWaiting(sql: Sql): void {
+  sql.transaction(() => renumber(sql));
+}
+
+function renumber(sql: Sql): void {
   const waiting = sql.all<{ seq: number; payload_json: string }>(
     'SELECT seq, payload_json FROM outbox WHERE dispatched_at IS NULL ORDER BY seq DESC',
   );
-  const last = Math.max(known, eventSequence(sql)) + waiting.length;
+  const last = eventSequence(sql) + waiting.length;
   // From the last one down and always upwards, so that no two ever have one number.
   waiting.forEach(({ seq, payload_json: payload }, index) => {
     const sequence = last - index;

@@ -12,11 +12,13 @@ import type { WebhookWorld } from './world.ts';
 
 /** Makes one attempt at a delivery that was taken up, and writes down how it went. */
 export async function deliver(world: WebhookWorld, endpointId: EndpointId, work: Work): Promise<void> {
+  world.mark('webhook.begun');
   const endpoint = await findEndpoint(world.db, endpointId);
   // Deleted, and with it all that it was still to get.
   if (endpoint === undefined) return;
   const started = world.now();
   const result = endpoint.enabled === 1 ? await attempt(world, endpoint, work.event_id) : failed('endpoint_disabled');
+  world.mark('webhook.answered');
   await recordAttempt(world, endpoint, work, { ...result, started, duration_ms: world.now() - started });
 }
 

@@ -37,6 +37,7 @@ export async function fanOut(world: WebhookWorld, id: EventId): Promise<void> {
     ),
     statement('UPDATE event_index SET fanned_out_at = ? WHERE id = ? AND fanned_out_at IS NULL', now, id),
   ]);
+  world.mark('webhook.fanned_out');
   for (const endpoint of endpoints) await world.queue.send(deliverJob(endpoint, id));
 }
 

@@ -61,6 +61,7 @@ export async function recordAttempt(
     waiting(endpoint.id, world.now()),
     ...endpointStatements(world, endpoint, row, disabled),
   ]);
+  world.mark('webhook.recorded');
   const following = (results[2] ?? []) as unknown as { event_id: EventId }[];
   for (const { event_id: event } of following) await world.queue.send(deliverJob(endpoint.id, event));
   // Should the platform not be told now, the sweep does it.

@@ -19,6 +19,7 @@ import {
 import { type IdentityRow, insertIdentity } from '../directory/identities.ts';
 import { platformEventStatement } from '../directory/policy.ts';
 import { insertTenant, type TenantRow } from '../directory/tenants.ts';
+import { noMark } from '../marks.ts';
 import { DEFAULT_WAITS } from '../settings.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
 import { deliver } from './deliver.ts';
@@ -66,6 +67,7 @@ export class Hooks {
       now: () => this.now,
       random: () => this.random,
       newId,
+      mark: noMark,
       log: () => undefined,
       count: () => undefined,
       queue: {

@@ -3,6 +3,7 @@ import type { WebhookJob } from '@pmail/core/queue/jobs.ts';
 import type { WebhookError } from '@pmail/core/webhooks/outcome.ts';
 import type { EndpointRules } from '@pmail/core/webhooks/url.ts';
 import type { EventIndexRow } from '../directory/events.ts';
+import type { Mark } from '../marks.ts';
 import type { Log, Queue } from '../ports.ts';
 import type { Waits } from '../settings.ts';
 import type { Db } from '../sql.ts';
@@ -20,6 +21,7 @@ export interface WebhookWorld {
   /** In [0, 1). */
   random: () => number;
   newId: IdFactory;
+  mark: Mark;
   log: Log;
   count: (counter: string) => void;
   queue: Queue<WebhookJob>;

@@ -17,7 +17,6 @@ const ALL = Object.entries(KINDS).flatMap(([kind, last]) => Array.from({ length:
 const LATER: Record<string, string> = {
   T11: 'the SMTP client',
   V8: 'signed notifications of SES',
-  V10: 'webhooks',
   K3: 'requests signed for SES',
   P2: 'an update of the deployed code',
 };

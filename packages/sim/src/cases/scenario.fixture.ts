@@ -1,6 +1,7 @@
 import type { DeliveryStatus } from '@pmail/core/delivery/status.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { SendBody } from '@pmail/core/message/request.ts';
+import type { Waits } from '@pmail/engine/settings.ts';
 import { expect } from 'vitest';
 import type { CaseId } from '../case-list.ts';
 import { type Intent, intend, pursue, type Reply, request } from '../client.ts';
@@ -41,6 +42,8 @@ export interface Scenario {
   meets: readonly CaseId[];
   /** After so many steps it is given up as one that never comes to rest. */
   stepsMax?: number;
+  /** Waits of the service, where the real ones would take days. */
+  waits?: Partial<Waits>;
   /** Broken parts between the engines and their world. */
   wiring?: Partial<Wiring>;
 }
@@ -238,6 +241,7 @@ export async function playToRest(
     ...(scenario.start === undefined ? {} : { start: scenario.start }),
     ...(scenario.quietAfter === undefined ? {} : { quiet_after_ms: scenario.quietAfter }),
     ...(scenario.stepsMax === undefined ? {} : { steps_max: scenario.stepsMax }),
+    ...(scenario.waits === undefined ? {} : { waits: scenario.waits }),
     ...(scenario.wiring === undefined ? {} : { wiring: scenario.wiring }),
   });
   const history = report.history.join('\n');

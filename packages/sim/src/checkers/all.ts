@@ -1,10 +1,11 @@
 import { countersMatch, holdsAddUp } from './books.ts';
-import { eventsInOrder, noOrphans } from './events.ts';
+import { eventsInOrder, noOrphans, reportsUnderstood } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import { limitsKept, threadsInTurn } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
 import { allowedTransitions, canceledUnsent, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
+import { webhooksTold } from './webhooks.ts';
 
 type Checker = (evidence: Evidence) => Violation[];
 
@@ -26,6 +27,8 @@ const AT_REST: readonly Checker[] = [
   sendersMaySend,
   suppressionsKept,
   eventsInOrder,
+  reportsUnderstood,
+  webhooksTold,
   noOrphans,
 ];
 

@@ -1,4 +1,5 @@
 import type { TenantId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import { utcDay } from '@pmail/core/time.ts';
 import type { Sql } from '@pmail/engine/sql.ts';
 import type { SimIdentity } from '../population.ts';
@@ -166,10 +167,29 @@ function outcomes(evidence: Evidence, identities: SimIdentity[], sql: Sql, wrong
   const known = new Set(
     sql.all<{ event_id: string }>('SELECT event_id FROM outcome_events').map(({ event_id }) => event_id),
   );
+  if (evidence.since === 0) countedOnce(evidence, sql, wrong);
   for (const id of applied) {
     if (withOutcome.has(id) && !known.has(id)) wrong(`outcome of ${id} was never counted`);
   }
   for (const id of known) {
     if (!applied.has(id)) wrong(`outcome of ${id} was counted, but no delivery knows it`);
+  }
+}
+
+/** Each event that was counted stands in the windows once. */
+function countedOnce({ deployment }: Evidence, sql: Sql, wrong: Wrong): void {
+  const outcomeOf = new Map(deployment.provider.reported.map(({ event_id, outcome }) => [event_id, outcome]));
+  const events = sql.all<{ event_id: string }>('SELECT event_id FROM outcome_events');
+  // Beyond that the oldest of an identity fall out of its window.
+  if (events.length > LIMITS.outcomes_kept_max) return;
+  const rows = sql.all<{ outcome: string; n: number }>('SELECT outcome, COUNT(*) AS n FROM outcomes GROUP BY outcome');
+  const known = events.filter(({ event_id: id }) => outcomeOf.has(id));
+  const total = rows.reduce((sum, { n }) => sum + n, 0);
+  if (total !== events.length) wrong(`${events.length} events were counted, and the windows have ${total} outcomes`);
+  for (const { outcome, n } of rows) {
+    const of = known.filter(({ event_id: id }) => outcomeOf.get(id) === outcome).length;
+    // Events of test providers are not in the log of the other.
+    if (n < of || n > of + events.length - known.length)
+      wrong(`${of} events are ${outcome}, and the windows have ${n}`);
   }
 }

@@ -14,6 +14,8 @@ export interface Evidence {
   /** Unix ms from which on what happened is to be found in the counters; those of before may be gone.
    * Infinity: clocks were turned back over a day, so the days that are counted are not those of the rows. */
   since: number;
+  /** Unix ms at which faults have stopped. */
+  calmAt: number;
 }
 
 export interface Violation {
