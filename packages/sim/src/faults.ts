@@ -87,7 +87,12 @@ const CEILING: Record<ChanceOf, number> = {
   event_stray: 0.1,
 };
 
-const CHANCES = Object.keys(CEILING) as ChanceOf[];
+export const CHANCES = Object.keys(CEILING) as ChanceOf[];
+
+/** The chances that are on. */
+export function chancesOf(faults: Faults): ChanceOf[] {
+  return CHANCES.filter((name) => faults[name] > 0);
+}
 
 export const NO_FAULTS: Faults = {
   ...(Object.fromEntries(CHANCES.map((name) => [name, 0])) as Record<ChanceOf, number>),
