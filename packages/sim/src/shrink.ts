@@ -7,8 +7,8 @@ import { type Report, runSchedule } from './schedule.ts';
  * changes every draw after it, so each attempt is made with a few draws, and kept when one of them breaks the same rule.
  */
 
-const DRAWS = 6;
-const RUNS_MAX = 400;
+const DRAWS = 3;
+const RUNS_MAX = 200;
 
 export interface Shrunk {
   reduction: Reduction;
@@ -17,8 +17,12 @@ export interface Shrunk {
 }
 
 /** @returns undefined when the schedule does not fail */
-export async function shrink(seed: number, told: (line: string) => void): Promise<Shrunk | undefined> {
-  const whole = await runSchedule(randomSchedule(seed));
+export async function shrink(
+  seed: number,
+  told: (line: string) => void,
+  run: (reduction: Reduction) => Promise<Report> = (reduction) => runSchedule(randomSchedule(seed, reduction)),
+): Promise<Shrunk | undefined> {
+  const whole = await run({});
   const rules = new Set(whole.violations.map(({ invariant }) => invariant));
   if (rules.size === 0) return undefined;
   let best: Shrunk = { reduction: {}, report: whole, runs: 1 };
@@ -29,7 +33,7 @@ export async function shrink(seed: number, told: (line: string) => void): Promis
     for (let draw = 0; draw < DRAWS && runs < RUNS_MAX; draw++) {
       runs++;
       const drawn = { ...reduction, draw };
-      const report = await runSchedule(randomSchedule(seed, drawn));
+      const report = await run(drawn);
       if (!report.violations.some(({ invariant }) => rules.has(invariant))) continue;
       best = { reduction: drawn, report, runs };
       told(`  fails still with ${describe(drawn)} (${report.history.length} lines)`);
@@ -40,13 +44,13 @@ export async function shrink(seed: number, told: (line: string) => void): Promis
 
   await attempt({ ...best.reduction, people: false });
   for (const sends of [1, 2, 3, 4, 6]) if (await attempt({ ...best.reduction, sends })) break;
-  for (let again = true; again; ) {
-    again = false;
-    const on = [...(best.reduction.faults ?? chancesOf(randomSchedule(seed).faults))];
-    for (const fault of on) {
-      const faults = new Set<ChanceOf>((best.reduction.faults ?? new Set(on)).values());
-      faults.delete(fault);
-      if (await attempt({ ...best.reduction, faults })) again = true;
+  // Half of the faults at once, then a quarter, at last each alone.
+  let on = best.reduction.faults === undefined ? chancesOf(randomSchedule(seed).faults) : [...best.reduction.faults];
+  for (let size = Math.ceil(on.length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let at = 0; at < on.length; ) {
+      const faults = new Set<ChanceOf>(on.filter((_fault, index) => index < at || index >= at + size));
+      if (await attempt({ ...best.reduction, faults })) on = [...faults];
+      else at += size;
     }
   }
   return { ...best, runs };
