@@ -52,6 +52,8 @@ export interface Faults {
   event_duplicate: number;
   event_early: number;
   event_stray: number;
+  /** The clocks are put on or back; a run has this once or a few times. */
+  clock: number;
 }
 
 /** The faults that are chances. */
@@ -85,6 +87,7 @@ const CEILING: Record<ChanceOf, number> = {
   event_duplicate: 0.3,
   event_early: 0.3,
   event_stray: 0.1,
+  clock: 0.3,
 };
 
 export const CHANCES = Object.keys(CEILING) as ChanceOf[];

@@ -4,7 +4,18 @@ import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import { answerSomething } from './answers.ts';
 import { type Intent, intend, pursue } from './client.ts';
 import { CHANCES, type ChanceOf, drawFaults } from './faults.ts';
-import { breakDown, cancel, changeDomain, conflict, later, pause, resolve, suppress, suspend } from './people.ts';
+import {
+  breakDown,
+  cancel,
+  changeDomain,
+  conflict,
+  later,
+  pause,
+  resolve,
+  suppress,
+  suspend,
+  turnClocks,
+} from './people.ts';
 import { RELAY_DOMAIN, type SimIdentity, type SimTenant } from './population.ts';
 import { CALL_OUTCOMES, type ProviderPlan } from './provider.ts';
 import { subscribe } from './random-subscribers.ts';
@@ -48,7 +59,8 @@ export function randomSchedule(seed: number, reduction: Reduction = {}): Schedul
     act: (stage) => act(stage, long, reduction),
     waits: { webhook_wait_ms_max: 2 * MINUTE },
     stormy_ms: (long ? 90 : 20) * MINUTE,
-    ...(monthLater ? { month_later: actAgain } : {}),
+    // After the clocks were turned nobody can tell when a month is over.
+    ...(monthLater && faults.clock === 0 ? { month_later: actAgain } : {}),
   };
 }
 
@@ -158,6 +170,7 @@ function interfere(stage: Stage, intents: Intent[], within: number, long: boolea
   if (universe.random() < 0.2) later(stage, soon(), () => pause(stage, universe.pick(identities)));
   if (universe.random() < 0.2) later(stage, soon(), () => suspend(stage, universe.pick(identities)));
   while (universe.random() < 0.2) later(stage, soon(), () => changeDomain(stage));
+  while (universe.chance('clock')) universe.scheduler.after(soon(), () => turnClocks(stage));
   while (universe.chance('outage')) universe.scheduler.after(soon(), () => breakDown(stage, long));
 }
 

@@ -223,6 +223,8 @@ export class MailboxEngine {
         setDeadline(world, purpose, world.now() + FAILED_PURPOSE_RETRY_MS);
       }
     }
+    // What was due may have been put off to where the clock once was.
+    pullBack(world);
     rearm(world);
   }
 
@@ -241,7 +243,6 @@ export class MailboxEngine {
       case 'followup':
         return sendFollowups(world);
       case 'maintenance':
-        pullBack(world);
         return maintain(world);
       case 'rebuild':
         await this.rebuildLedger(false);

@@ -13,6 +13,8 @@ const RATE_WINDOW_RETENTION_MS = 48 * 3_600_000;
 /** Outbox rows answer the events API; this is the longest retention a policy may set. */
 const OUTBOX_RETENTION_MS = 365 * 86_400_000;
 const LIST_PAGE = 1_000;
+/** Longer ago than any pass that was made by a clock as it is now. */
+const UNSWEPT_MS_MAX = 7 * 86_400_000;
 
 /** The daily clean-up: expired keys, old windows and events, orphans in the object store, the work entry when idle. */
 export async function maintain(world: MailboxWorld): Promise<void> {
@@ -39,6 +41,8 @@ export async function sweepOrphans(world: MailboxWorld): Promise<number> {
   const prefix = sentPrefix(world.owner);
   const until = `${prefix}${idFloor('msg', expiryTime(sql, world.now()) - world.waits.orphan_age_ms_min)}`;
   let position = readMeta(sql, 'orphans_swept_to') ?? prefix;
+  // The clock was put back: what was made since lies before the place of the last pass.
+  if (position > until) position = `${prefix}${idFloor('msg', world.now() - UNSWEPT_MS_MAX)}`;
   let deleted = 0;
   for (;;) {
     const { keys, more } = await world.blobs.list(prefix, position, LIST_PAGE);

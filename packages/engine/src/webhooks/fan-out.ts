@@ -55,12 +55,16 @@ const PER_SWEEP = 250;
  */
 export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'queue' | 'waits'>): Promise<number> {
   const now = world.now();
+  await pullBack(world.db, now);
   const events = await queryAll<{ id: EventId }>(
     world.db,
-    `SELECT id FROM event_index WHERE fanned_out_at IS NULL AND occurred_at BETWEEN ? AND ?
+    // Of a time ahead of ours are those that were told while a clock ran away.
+    `SELECT id FROM event_index WHERE fanned_out_at IS NULL AND occurred_at >= ?
+       AND (occurred_at <= ? OR occurred_at > ?)
      ORDER BY occurred_at LIMIT ?`,
     now - LIMITS.fanout_until_ms,
     now - world.waits.webhook_sweep_after_ms,
+    now + world.waits.webhook_sweep_after_ms,
     PER_SWEEP,
   );
   // A few of each endpoint, the first of every one before the second of any: a long list keeps nobody from their turn.
@@ -78,4 +82,14 @@ export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'qu
   for (const { id } of events) await world.queue.send({ v: 1, kind: 'fanout', event_id: id });
   for (const { endpoint_id: endpoint, event_id: event } of late) await world.queue.send(deliverJob(endpoint, event));
   return events.length + late.length;
+}
+
+/** Longer than any wait or lease. */
+const LONGEST_WAIT_MS = 2 * LIMITS.webhook_wait_ms_max;
+
+/** Deliveries that were put off by a clock that ran away wait for no time that is so far ahead. */
+async function pullBack(db: Db, now: number): Promise<void> {
+  await db.batch([
+    statement('UPDATE webhook_work SET due_at = ?1, taken_until = NULL WHERE due_at > ?2', now, now + LONGEST_WAIT_MS),
+  ]);
 }
