@@ -52,7 +52,7 @@ export interface Faults {
   event_duplicate: number;
   event_early: number;
   event_stray: number;
-  /** The clocks are put on or back; a run has this once or a few times. */
+  /** The clocks are put on or back; a run has this once, and a jump of a year is taken back. */
   clock: number;
 }
 

@@ -114,7 +114,6 @@ export function turnClocks(stage: Stage): void {
     return;
   }
   universe.turnClocks(365 * DAY_MS);
-  if (universe.random() < 0.3) return;
   universe.scheduler.after(universe.between(1_000, 15 * MINUTE_MS), () => universe.turnClocks(-365 * DAY_MS));
 }
 

@@ -170,7 +170,7 @@ function interfere(stage: Stage, intents: Intent[], within: number, long: boolea
   if (universe.random() < 0.2) later(stage, soon(), () => pause(stage, universe.pick(identities)));
   if (universe.random() < 0.2) later(stage, soon(), () => suspend(stage, universe.pick(identities)));
   while (universe.random() < 0.2) later(stage, soon(), () => changeDomain(stage));
-  while (universe.chance('clock')) universe.scheduler.after(soon(), () => turnClocks(stage));
+  if (universe.chance('clock')) universe.scheduler.after(soon(), () => turnClocks(stage));
   while (universe.chance('outage')) universe.scheduler.after(soon(), () => breakDown(stage, long));
 }
 

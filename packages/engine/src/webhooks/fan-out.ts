@@ -72,8 +72,8 @@ export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'qu
     world.db,
     `SELECT endpoint_id, event_id FROM (
        SELECT endpoint_id, event_id, due_at, ROW_NUMBER() OVER (PARTITION BY endpoint_id ORDER BY due_at, event_id) AS nth
-       FROM webhook_work WHERE due_at <= ? AND ${FREE('?')})
-     WHERE nth <= ? ORDER BY nth, due_at LIMIT ?`,
+       FROM webhook_work WHERE due_at <= ?1 AND ${FREE('?2')})
+     WHERE nth <= ?3 ORDER BY nth, due_at LIMIT ?4`,
     now - world.waits.webhook_sweep_after_ms,
     now,
     LIMITS.webhook_parallel_count_max,

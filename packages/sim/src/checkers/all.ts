@@ -37,7 +37,7 @@ export function checkWhenCalm(evidence: Evidence): Violation[] {
 }
 
 /** What reads the order of things from their times, which is no order once clocks were turned. */
-const BY_TIMES: readonly Checker[] = [webhooksTold, suppressionsKept];
+const BY_TIMES: readonly Checker[] = [webhooksTold, suppressionsKept, threadsInTurn];
 
 export function checkAtRest(evidence: Evidence): Violation[] {
   const turned = evidence.since === Number.POSITIVE_INFINITY;
