@@ -27,6 +27,8 @@ const TOOLS: Tool[] = [
     packages: ['postfix', 'sasl2-bin', 'libsasl2-modules', 'libsasl2-modules-db'],
     why: 'sending by a relay that other people wrote',
   },
+  { probe: ['curl', '--version'], packages: ['curl'], why: 'the requests of the tour' },
+  { probe: ['jq', '--version'], packages: ['jq'], why: 'the requests of the tour' },
 ];
 
 function works([command, ...args]: [string, ...string[]]): boolean {

@@ -122,7 +122,7 @@ function main(): void {
       PM_ENV: 'local',
       PM_JURISDICTION: 'default',
       PM_PLATFORM_DOMAIN: domain,
-      PM_API_HOST: 'localhost',
+      PM_API_HOST: 'localhost:8787',
     });
   storeSecrets(secrets);
   execute(rows.statements.map(sqlText));

@@ -57,6 +57,8 @@ export async function prepare(runtime: Runtime): Promise<Place> {
         'messages:read',
         'messages:write',
         'identities:read',
+        'identities:write',
+        'suppressions:manage',
         'webhooks:manage',
         'quarantine:review',
         'attachments:read',

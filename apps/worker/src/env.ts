@@ -6,6 +6,7 @@ import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs
 import { isAwsRegion } from '@pmail/core/ses/names.ts';
 import type { SesAccount } from '@pmail/core/ses/send-request.ts';
 import type { SnsTopic } from '@pmail/core/sns/message.ts';
+import { isLoopbackUrl } from '@pmail/core/webhooks/url.ts';
 import type { Deployment } from '@pmail/engine/directory/facts.ts';
 import { DEFAULT_WAITS, type Waits, waitsWith } from '@pmail/engine/settings.ts';
 import type { IdentityMailbox } from './objects/mailbox.ts';
@@ -64,6 +65,8 @@ export interface Config {
   env: 'production' | 'staging' | 'local';
   jurisdiction: 'eu' | null;
   api_host: string;
+  /** Where links to the API point to: scheme, host and, on a local run, the port. */
+  api_origin: string;
   platform_domain: string;
   ses_region: string | null;
   /** Null without region and both keys. */
@@ -151,10 +154,14 @@ function parseConfig(env: Env): ConfigResult {
   const topic = set(env.PM_SES_SNS_TOPIC_ARN);
   const account = set(env.PM_CF_ACCOUNT_ID);
   const token = set(env.PM_CF_API_TOKEN);
+  const apiHost = required('PM_API_HOST');
+  const resolvers = (set(env.PM_RESOLVERS) ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim());
+  if (!resolvers.every((url) => isResolver(url, environment === 'local'))) invalid.push('PM_RESOLVERS');
   const config: Config = {
     env: known ? environment : 'production',
     jurisdiction: env.PM_JURISDICTION === 'eu' ? 'eu' : null,
-    api_host: required('PM_API_HOST'),
+    api_host: apiHost,
+    api_origin: `${environment === 'local' && isLocal(apiHost) ? 'http' : 'https'}://${apiHost}`,
     platform_domain: required('PM_PLATFORM_DOMAIN'),
     ses_region: region,
     ses,
@@ -167,7 +174,7 @@ function parseConfig(env: Env): ConfigResult {
       smtp_enabled: relay === 'on',
     },
     waits,
-    resolvers: (env.PM_RESOLVERS ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim()),
+    resolvers,
     webhook_loopback: environment === 'local' && env.PM_WEBHOOK_LOOPBACK === 'on',
     relay_loopback: environment === 'local' && env.PM_RELAY_LOOPBACK === 'on',
     provider_log_url: environment === 'local' ? (env.PM_PROVIDER_LOG_URL ?? null) : null,
@@ -189,4 +196,16 @@ function sesAccount(env: Env, region: string | null): SesAccount | null {
   const secret_access_key = set(env.PM_SES_SECRET_ACCESS_KEY);
   if (region === null || access_key_id === null || secret_access_key === null) return null;
   return { region, access_key_id, secret_access_key };
+}
+
+/** A local run has no certificate. */
+function isLocal(host: string): boolean {
+  const url = URL.parse(`http://${host}`);
+  return url !== null && isLoopbackUrl(url);
+}
+
+/** Names would be looked up in the open over `http`; a local run may ask a resolver of its own machine. */
+function isResolver(text: string, local: boolean): boolean {
+  const url = URL.parse(text);
+  return url?.protocol === 'https:' || (local && url?.protocol === 'http:' && isLoopbackUrl(url));
 }

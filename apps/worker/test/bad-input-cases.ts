@@ -311,5 +311,4 @@ export const queries: { route: RouteId; query: Record<string, string> }[] = [
   { route: 'health.get', query: { verbose: 'true' } },
   { route: 'messages.reply', query: { dry_run: 'yes' } },
   { route: 'messages.forward', query: { include_attachments: 'false' } },
-  { route: 'links.get', query: { download: '1' } },
 ];

@@ -110,6 +110,19 @@ describe('a body that is no JSON object', () => {
   });
 });
 
+describe('a request that takes no body', () => {
+  const cancel = (body: BodyInit | null) =>
+    sendBytes(lab.key, 'messages.cancel', body, { params: { identity_id: lab.ann, message_id: message } });
+
+  test.each(['{"reason":"changed my mind"}', 'now', '[]', 'null'])('is refused with %s', async (body) => {
+    expect(await answerOf(await cancel(body))).toEqual(noBody);
+  });
+
+  test.each([null, '', ' ', '{}', '{ }\n'])('may come with %j', async (body) => {
+    expect((await answerOf(await cancel(body))).code).toBe('not_cancelable');
+  });
+});
+
 test('JSON may be called by its other names', async () => {
   for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.api+json']) {
     const query = { dry_run: 'true' };

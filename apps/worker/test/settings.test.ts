@@ -2,7 +2,7 @@ import { env } from 'cloudflare:workers';
 import { describe, expect, test } from 'vitest';
 import { type Env, readConfig } from '../src/env.ts';
 
-/** Settings of the transports: what stands where nothing is set, and what is told to be wrong. */
+/** Settings: what stands where nothing is set, and what is told to be wrong, by name and never by value. */
 
 function settings(changes: Partial<Env>) {
   const result = readConfig({ ...env, ...changes });
@@ -42,4 +42,45 @@ test.each<Partial<Env>>([
   { PM_ENV: 'production', PM_RELAY_LOOPBACK: 'on' },
 ])('%j is named as wrong', (changes) => {
   expect(settings(changes)).toContain(Object.keys(changes).at(-1));
+});
+
+const faults = (change: Partial<Record<keyof Env, string>>): string[] => {
+  const result = readConfig({ ...env, ...change } as Env);
+  return result.ok ? [] : result.invalid;
+};
+
+test('those of the tests are right', () => {
+  expect(faults({})).toEqual([]);
+});
+
+describe('PM_RESOLVERS', () => {
+  test.each([
+    ['https://dns.example.com/dns-query', []],
+    ['https://dns.example.com/dns-query, https://1.1.1.1/dns-query', []],
+    ['', []],
+    ['dns.example.com', ['PM_RESOLVERS']],
+    ['https://dns.example.com/dns-query,', ['PM_RESOLVERS']],
+    ['http://dns.example.com/dns-query', ['PM_RESOLVERS']],
+    ['http://127.0.0.1:8053/dns-query', ['PM_RESOLVERS']],
+  ])('%j in production: %j', (PM_RESOLVERS, expected) => {
+    expect(faults({ PM_ENV: 'production', PM_WAITS: '', PM_RESOLVERS })).toEqual(expected);
+  });
+
+  test('a local run may ask this machine by http, and no other', () => {
+    expect(faults({ PM_ENV: 'local', PM_RESOLVERS: 'http://127.0.0.1:8053/dns-query' })).toEqual([]);
+    expect(faults({ PM_ENV: 'local', PM_RESOLVERS: 'http://10.0.0.1/dns-query' })).toEqual(['PM_RESOLVERS']);
+  });
+});
+
+test('PM_WEBHOOK_LOOPBACK is for local runs', () => {
+  expect(faults({ PM_ENV: 'staging', PM_WAITS: '', PM_WEBHOOK_LOOPBACK: 'on' })).toEqual(['PM_WEBHOOK_LOOPBACK']);
+  expect(faults({ PM_ENV: 'local', PM_WEBHOOK_LOOPBACK: 'on' })).toEqual([]);
+});
+
+test('several faults are all named', () => {
+  expect(faults({ PM_ENV: 'prod', PM_WAITS: '', PM_API_HOST: '', PM_MASTER_KEY: 'short' })).toEqual([
+    'PM_ENV',
+    'PM_API_HOST',
+    'PM_MASTER_KEY',
+  ]);
 });

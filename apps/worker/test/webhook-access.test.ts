@@ -105,18 +105,40 @@ test('a platform key sees and reaches all of them', async () => {
   expect(await call(root, 'webhooks.get', { params: { webhook_id: own } })).toMatchObject({ scope: 'tenant' });
 });
 
-test('an identity key may do nothing with webhooks, whatever it holds', async () => {
-  const key = await plantKey({ level: 'identity', tenant_id: lab.tenant, identity_id: lab.ann });
-  const requests: [RouteId, Call][] = [
-    ...BY_ID.map((route): [RouteId, Call] => [route, of(route, own)]),
-    ['webhooks.list', {}],
-    ['webhooks.listOfTenant', { params: { tenant_id: lab.tenant } }],
-    ['webhooks.create', { body: BODY }],
-    ['webhooks.createOfTenant', { params: { tenant_id: lab.tenant }, body: BODY }],
-  ];
-  for (const [route, input] of requests) {
-    expect(await refusal(key, route, input), route).toEqual({ code: 'scope_denied' });
-  }
+describe('an identity key', () => {
+  const READS: RouteId[] = ['webhooks.get', 'webhooks.deliveries.list'];
+  let key: string;
+
+  beforeAll(async () => {
+    key = await plantKey({ level: 'identity', tenant_id: lab.tenant, identity_id: lab.ann });
+  });
+
+  test('reads those of its tenant, and finds no other', async () => {
+    expect((await call(key, 'webhooks.list')).data.map(({ id }) => id)).toEqual([own]);
+    const { data } = await call(key, 'webhooks.listOfTenant', { params: { tenant_id: lab.tenant } });
+    expect(data.map(({ id }) => id)).toEqual([own]);
+    expect(await call(key, 'webhooks.get', of('webhooks.get', own))).toMatchObject({ id: own });
+    for (const route of READS) {
+      for (const id of [foreign, platform]) {
+        expect(await refusal(key, route, of(route, id)), route).toEqual({ code: 'webhook_not_found' });
+      }
+    }
+    const elsewhere = { params: { tenant_id: other.tenant } };
+    expect(await refusal(key, 'webhooks.listOfTenant', elsewhere)).toEqual({ code: 'tenant_not_found' });
+  });
+
+  test('changes nothing, whatever it holds', async () => {
+    const before = await rows();
+    const requests: [RouteId, Call][] = [
+      ...BY_ID.filter((route) => !READS.includes(route)).map((route): [RouteId, Call] => [route, of(route, own)]),
+      ['webhooks.create', { body: BODY }],
+      ['webhooks.createOfTenant', { params: { tenant_id: lab.tenant }, body: BODY }],
+    ];
+    for (const [route, input] of requests) {
+      expect(await refusal(key, route, input), route).toEqual({ code: 'scope_denied' });
+    }
+    expect(await rows()).toEqual(before);
+  });
 });
 
 describe('what the types of an endpoint reveal', () => {

@@ -8,7 +8,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { listRoutes } from './routes/lists.ts';
 import { messageRoutes } from './routes/messages.ts';
-import { PATH_PARAMS } from './routes/params.ts';
+import { ANY_QUERY, PATH_PARAMS } from './routes/params.ts';
 import { platformRoutes } from './routes/platform.ts';
 import { recoveryRoutes } from './routes/recovery.ts';
 import { sendRoutes } from './routes/sends.ts';
@@ -94,7 +94,7 @@ export type RouteHandler<K extends RouteId, Ctx> = (
 export type Handlers<Ctx> = { [K in RouteId]: RouteHandler<K, Ctx> };
 
 /** Codes that any route can answer. */
-const ALWAYS: readonly ErrorCode[] = ['invalid_request', 'internal_error', 'unavailable', 'timeout'];
+const ALWAYS: readonly ErrorCode[] = ['internal_error', 'unavailable', 'timeout'];
 
 /** Codes of every route that needs a key. */
 const WITH_KEY: readonly ErrorCode[] = [
@@ -112,6 +112,8 @@ export function errorsOf(spec: RouteSpec): ErrorCode[] {
   const add = (list: readonly ErrorCode[]): void => {
     for (const code of list) codes.add(code);
   };
+  // Only an address that stands in mail takes any query, and it has no body.
+  if (spec.query !== ANY_QUERY) codes.add('invalid_request');
   if (spec.access.kind === 'key') add(WITH_KEY);
   for (const [name, { missing }] of Object.entries(PATH_PARAMS)) {
     if (name in spec.params.shape && !makes(spec, name)) codes.add(missing);

@@ -127,8 +127,8 @@ describe('size', () => {
 
 describe('query', () => {
   const messages = ROUTES['messages.list'].query;
-  const query = (schema: z.ZodType, text: string) => parseQuery(schema, new URLSearchParams(text));
-  const paths = (schema: z.ZodType, text: string) => errorsOf(query(schema, text)).map(({ path }) => path);
+  const query = (schema: z.ZodObject, text: string) => parseQuery(schema, new URLSearchParams(text));
+  const paths = (schema: z.ZodObject, text: string) => errorsOf(query(schema, text)).map(({ path }) => path);
 
   test('comes out typed', () => {
     expect(query(messages, '')).toEqual({ ok: true, value: { limit: 25 } });

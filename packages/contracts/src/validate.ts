@@ -132,7 +132,7 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): Result
 }
 
 /** Checks a query string (a `URLSearchParams`, say). A parameter given twice is refused rather than picked from. */
-export function parseQuery<S extends z.ZodType>(
+export function parseQuery<S extends z.ZodObject>(
   schema: S,
   query: Iterable<readonly [string, string]>,
 ): Result<z.output<S>> {
@@ -140,7 +140,9 @@ export function parseQuery<S extends z.ZodType>(
   const given = Object.create(null) as Record<string, string>;
   const twice: FieldError[] = [];
   for (const [name, value] of query) {
-    if (Object.hasOwn(given, name)) twice.push({ path: bounded(name), message: 'is given more than once' });
+    // What no schema knows is refused as unknown, or means nothing.
+    if (Object.hasOwn(given, name) && Object.hasOwn(schema.shape, name))
+      twice.push({ path: bounded(name), message: 'is given more than once' });
     given[name] = value;
   }
   if (twice.length > 0) return invalidRequest(...twice.slice(0, BOUNDS.field_errors_max));

@@ -75,6 +75,21 @@ export function dueDeadlines(sql: Sql, now: number): { purpose: string; at: numb
     .sort((a, b) => a.at - b.at);
 }
 
+/** No wait is longer: clean-ups and refused daily limits come after a day at most. */
+export const LONGEST_WAIT_MS = 2 * 86_400_000;
+
+/** Whether nothing ever waits for so late a moment, so that it was set by a clock that ran ahead. */
+export function isFarAhead(at: number, now: number): boolean {
+  return at > now + LONGEST_WAIT_MS;
+}
+
+/** Purposes whose deadline nothing can be waiting for. */
+export function strayDeadlines(sql: Sql, now: number): string[] {
+  return metaWithPrefix(sql, 'alarm:')
+    .filter(({ v }) => isFarAhead(Number(v), now))
+    .map(({ k }) => k.slice('alarm:'.length));
+}
+
 /** Puts the platform alarm where the rows say, when this instance does not know it to stand there. */
 export function arm(world: AlarmWorld): void {
   const earliest = earliestDeadline(world.sql);

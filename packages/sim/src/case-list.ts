@@ -83,6 +83,8 @@ export const CASES = {
   'V10 swept': 'the queue has lost an event or a delivery',
   'V10 replay': 'somebody asks for events again',
   V11: 'mail arrives twice, or its store fails',
+  K1: 'the clocks are put on, by a minute or by a year',
+  K2: 'the clocks are put back',
   K4: 'sends on both sides of the edge of a quota day',
   P1: 'an object is evicted while calls wait in it',
   P4: 'an instance goes on after another has taken its place',

@@ -3,54 +3,28 @@ import { Worker } from 'node:worker_threads';
 import { MARKS } from '@pmail/engine/marks.ts';
 import { CASE_IDS } from './case-list.ts';
 import { wayOf } from './exhaustive.ts';
+import { type Command, readCommand, USAGE } from './options.ts';
+import { forgetProgress, progressFile, readProgress, writeProgress } from './progress.ts';
 import { randomSchedule } from './random.ts';
 import { type Report, runSchedule, type Schedule } from './schedule.ts';
+import { describe, shrink } from './shrink.ts';
 import { installSyncCrypto } from './sync-crypto.ts';
 import { caseText, Tally } from './tally.ts';
 import type { Share, Told } from './worker.ts';
 
-/**
- * `npm run sim -- --schedules N [--seed S] [--no-exhaustive]`: small schedules in every way, then N random ones from seed
- * S on, on all cores. `--seed S` without a count, and `--way NAME`, replay that one schedule and print its history.
- */
+/** `npm run sim`: runs schedules on all cores, replays one, or makes a failing one smaller. */
 
-interface Options {
-  schedules: number;
-  seed: number | null;
-  exhaustive: boolean;
-  /** The one schedule to replay. */
-  replay: Schedule | null;
-}
+const FAILURES_SHOWN_MAX = 3;
+/** Seeds after which the state of a run is written. */
+const SLICE = 5_000;
 
-function readOptions(args: string[]): Options {
-  const value = (name: string): number | null => {
-    const index = args.indexOf(name);
-    if (index < 0) return null;
-    const number = Number(args[index + 1]);
-    if (!Number.isSafeInteger(number) || number < 0) throw new Error(`${name} needs a whole number`);
-    return number;
-  };
-  const seed = value('--seed');
-  const schedules = value('--schedules');
-  const replay = replayed(args, schedules === null ? seed : null);
-  return { schedules: schedules ?? 2_000, seed, exhaustive: !args.includes('--no-exhaustive'), replay };
-}
-
-function replayed(args: string[], seed: number | null): Schedule | null {
-  const index = args.indexOf('--way');
-  if (index < 0) return seed === null ? null : randomSchedule(seed);
-  const schedule = wayOf(args[index + 1] ?? '');
-  if (schedule === undefined) throw new Error('--way needs the name of a way, as a failed run prints it');
-  return schedule;
-}
+type Run = Extract<Command, { do: 'run' }>;
 
 function show({ violations, history }: Report, title: string): void {
   console.log(`\nFAILED ${title}`);
   for (const { invariant, text } of violations) console.log(`  ${invariant}: ${text}`);
   console.log(history.map((line) => `  ${line}`).join('\n'));
 }
-
-const FAILURES_SHOWN_MAX = 3;
 
 async function replay(schedule: Schedule): Promise<number> {
   installSyncCrypto();
@@ -66,24 +40,54 @@ async function replay(schedule: Schedule): Promise<number> {
   return clean ? 0 : 1;
 }
 
-async function main(): Promise<number> {
-  const options = readOptions(process.argv.slice(2));
-  if (options.replay !== null) return replay(options.replay);
+async function reduce(seed: number): Promise<number> {
+  installSyncCrypto();
+  const shrunk = await shrink(seed, (line) => console.log(line));
+  if (shrunk === undefined) {
+    console.log(`seed ${seed} is clean`);
+    return 0;
+  }
+  const { reduction, report, runs } = shrunk;
+  show(report, `seed ${seed}, reduced in ${runs} runs`);
+  const options = describe(reduction);
+  console.log(`  replay: npm run sim -- --seed ${seed}${options === 'everything' ? '' : ` ${options}`}`);
+  return 1;
+}
+
+async function run(command: Run): Promise<number> {
   const started = performance.now();
-  const tally = new Tally();
+  const file = progressFile(command.first, command.exhaustive);
+  const before = command.resume ? readProgress(file) : undefined;
+  const tally = before === undefined ? new Tally() : Tally.of(before.tally);
+  const secondsBefore = before?.seconds ?? 0;
+  const seconds = (): number => secondsBefore + (performance.now() - started) / 1_000;
+  const end = command.first + command.schedules;
+  let next = before?.next ?? command.first;
+  if (before !== undefined) console.log(`goes on at seed ${next}`);
+  let exhaustive = command.exhaustive && before === undefined;
+  let broken = false;
+  while ((next < end || exhaustive) && !broken && tally.failed <= FAILURES_SHOWN_MAX) {
+    const count = Math.min(SLICE, end - next);
+    broken = await slice(tally, exhaustive, next, count);
+    exhaustive = false;
+    next += count;
+    if (command.schedules <= SLICE) continue;
+    if (tally.failed === 0 && !broken) writeProgress(file, { next, seconds: seconds(), tally: tally.saved() });
+    console.log(`  ${next - command.first} of ${command.schedules} schedules, ${seconds().toFixed(0)} s`);
+  }
+  const code = verdict(tally, seconds(), broken);
+  if (code === 0) forgetProgress(file);
+  return code;
+}
+
+/** Runs so many seeds on all cores; true when a thread itself broke. */
+async function slice(tally: Tally, exhaustive: boolean, first: number, count: number): Promise<boolean> {
   const parts = Math.max(1, availableParallelism());
   const workers = Array.from({ length: parts }, (_, part) => {
-    const workerData: Share = {
-      part,
-      parts,
-      exhaustive: options.exhaustive,
-      first: options.seed ?? 1,
-      count: options.schedules,
-    };
+    const workerData: Share = { part, parts, exhaustive, first, count };
     return new Worker(new URL('./worker.ts', import.meta.url), { workerData });
   });
-  const broken = await Promise.all(workers.map((worker) => follow(worker, tally)));
-  return verdict(options, tally, started, broken.includes(true));
+  return (await Promise.all(workers.map((worker) => follow(worker, tally)))).includes(true);
 }
 
 /** Hears out one thread; true when the thread itself broke. */
@@ -99,6 +103,7 @@ function follow(worker: Worker, tally: Tally): Promise<boolean> {
       }
       show(report, title);
       console.log(`  replay: npm run sim -- ${kind === 'random' ? `--seed ${seed}` : `--way '${title}'`}`);
+      if (kind === 'random') console.log(`  make it smaller: npm run sim -- --shrink ${seed}`);
     });
     worker.on('error', (error) => {
       console.error(error);
@@ -108,18 +113,18 @@ function follow(worker: Worker, tally: Tally): Promise<boolean> {
   });
 }
 
-function verdict(options: Options, tally: Tally, started: number, broken: boolean): number {
+function verdict(tally: Tally, seconds: number, broken: boolean): number {
   // What ended early cannot have met everything.
   const whole = tally.failed <= FAILURES_SHOWN_MAX;
   const marks = whole ? tally.missedMarks() : [];
   const cases = whole ? tally.missedCases() : [];
-  const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(
-    `\nsmall schedules in ${tally.singles} ways, ${options.schedules} random schedules, ${tally.steps} steps, ${seconds} s`,
+    `\nsmall schedules in ${tally.singles} ways, ${tally.randoms} random schedules, ${tally.steps} steps, ${seconds.toFixed(1)} s`,
   );
-  console.log(
-    `marks reached: ${tally.marks.size} of ${MARKS.length}; pairs of faults seen together: ${tally.pairs.size}`,
-  );
+  console.log(`marks reached: ${tally.marks.size} of ${MARKS.length}`);
+  console.log(`transitions seen: ${tally.transitions.size}\n${tally.transitionsSeen()}`);
+  console.log(`pairs of faults seen together: ${tally.pairs.size} of ${tally.pairsPossible()}`);
+  for (const pair of tally.missedPairs()) console.log(`  not seen: ${pair}`);
   console.log(`cases met: ${tally.cases.size} of ${CASE_IDS.length}\n${tally.casesMet()}`);
   for (const mark of marks) console.log(`  NEVER REACHED: ${mark}`);
   for (const id of cases) console.log(`  NEVER MET: ${caseText(id)}`);
@@ -132,4 +137,28 @@ function verdict(options: Options, tally: Tally, started: number, broken: boolea
   return clean ? 0 : 1;
 }
 
-process.exitCode = await main();
+async function main(args: string[]): Promise<number> {
+  let command: Command;
+  try {
+    command = readCommand(args);
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
+    return 2;
+  }
+  switch (command.do) {
+    case 'run':
+      return run(command);
+    case 'replay':
+      return replay(randomSchedule(command.seed, command.reduction));
+    case 'shrink':
+      return reduce(command.seed);
+    case 'way': {
+      const schedule = wayOf(command.name);
+      if (schedule !== undefined) return replay(schedule);
+      console.error(`no such way: ${command.name}; a failed run prints its name`);
+      return 2;
+    }
+  }
+}
+
+process.exitCode = await main(process.argv.slice(2));

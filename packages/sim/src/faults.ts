@@ -52,6 +52,8 @@ export interface Faults {
   event_duplicate: number;
   event_early: number;
   event_stray: number;
+  /** The clocks are put on or back; a run has this once, and a jump of a year is taken back. */
+  clock: number;
 }
 
 /** The faults that are chances. */
@@ -85,9 +87,15 @@ const CEILING: Record<ChanceOf, number> = {
   event_duplicate: 0.3,
   event_early: 0.3,
   event_stray: 0.1,
+  clock: 0.3,
 };
 
-const CHANCES = Object.keys(CEILING) as ChanceOf[];
+export const CHANCES = Object.keys(CEILING) as ChanceOf[];
+
+/** The chances that are on. */
+export function chancesOf(faults: Faults): ChanceOf[] {
+  return CHANCES.filter((name) => faults[name] > 0);
+}
 
 export const NO_FAULTS: Faults = {
   ...(Object.fromEntries(CHANCES.map((name) => [name, 0])) as Record<ChanceOf, number>),

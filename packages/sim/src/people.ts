@@ -99,6 +99,24 @@ export async function changeDomain({ deployment, universe }: Stage): Promise<voi
 const HOUR_MS = 3_600_000;
 
 /** Something that the service needs goes away for a while, or for longer than an hour. */
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const TURNS = [MINUTE_MS, 60 * MINUTE_MS, DAY_MS];
+
+/** Somebody sets the clocks: a little on or back, or a year on, and back again when it is noticed. */
+export function turnClocks(stage: Stage): void {
+  const { universe } = stage;
+  // The days that counters are of are not those of the rows any more.
+  stage.since = Number.POSITIVE_INFINITY;
+  if (universe.random() < 0.7) {
+    const back = universe.random() < 0.5;
+    universe.turnClocks((back ? -1 : 1) * universe.pick(TURNS));
+    return;
+  }
+  universe.turnClocks(365 * DAY_MS);
+  universe.scheduler.after(universe.between(1_000, 15 * MINUTE_MS), () => universe.turnClocks(-365 * DAY_MS));
+}
+
 export function breakDown({ deployment, universe }: Stage, mayBeLong: boolean): void {
   const long = mayBeLong && universe.random() < 0.5;
   const ms = long ? HOUR_MS + universe.between(0, 600_000) : universe.between(5_000, 400_000);

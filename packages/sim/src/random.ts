@@ -3,8 +3,19 @@ import type { SendBody } from '@pmail/core/message/request.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
 import { answerSomething } from './answers.ts';
 import { type Intent, intend, pursue } from './client.ts';
-import { drawFaults } from './faults.ts';
-import { breakDown, cancel, changeDomain, conflict, later, pause, resolve, suppress, suspend } from './people.ts';
+import { CHANCES, type ChanceOf, drawFaults } from './faults.ts';
+import {
+  breakDown,
+  cancel,
+  changeDomain,
+  conflict,
+  later,
+  pause,
+  resolve,
+  suppress,
+  suspend,
+  turnClocks,
+} from './people.ts';
 import { RELAY_DOMAIN, type SimIdentity, type SimTenant } from './population.ts';
 import { CALL_OUTCOMES, type ProviderPlan } from './provider.ts';
 import { subscribe } from './random-subscribers.ts';
@@ -15,25 +26,41 @@ import { START, type Universe } from './universe.ts';
 
 const MINUTE = 60_000;
 
+/** What is taken away from a random schedule, to find out what it fails by. */
+export interface Reduction {
+  /** The only faults that may happen, beside those that are no chances. */
+  faults?: ReadonlySet<ChanceOf>;
+  /** So many sends at most. */
+  sends?: number;
+  /** False: nobody pauses, cancels, resolves, answers or subscribes. */
+  people?: boolean;
+  /** Another sequence of chance with the same set-up. */
+  draw?: number;
+}
+
 /** A random schedule: several tenants and identities, many sends at once, and people who interfere. */
-export function randomSchedule(seed: number): Schedule {
+export function randomSchedule(seed: number, reduction: Reduction = {}): Schedule {
   const random = seededRandom(seed ^ 0x5eed);
   // A few last long enough for things to be away for an hour, and a few go on when all keys have run out.
   const long = random() < 0.08;
   const monthLater = random() < 0.06;
+  const faults = drawFaults(random);
+  const { faults: kept } = reduction;
+  if (kept !== undefined) for (const name of CHANCES) if (!kept.has(name)) faults[name] = 0;
   return {
-    seed,
-    faults: drawFaults(random),
+    seed: seed + (reduction.draw ?? 0) * 1_000_003,
+    faults,
     start: drawStart(random),
     tenants: [
       { mode: 'live', identities: 3, ...drawLimits(random) },
       { mode: 'test', identities: 2, ...drawLimits(random) },
     ],
     plan: providerPlan,
-    act: (stage) => act(stage, long),
+    act: (stage) => act(stage, long, reduction),
     waits: { webhook_wait_ms_max: 2 * MINUTE },
     stormy_ms: (long ? 90 : 20) * MINUTE,
-    ...(monthLater ? { month_later: actAgain } : {}),
+    // After the clocks were turned nobody can tell when a month is over.
+    ...(monthLater && faults.clock === 0 ? { month_later: actAgain } : {}),
   };
 }
 
@@ -108,22 +135,33 @@ function content(universe: Universe, n: number): Pick<SendBody, 'text' | 'attach
   return { text, attachments: [{ filename: 'large.bin', content_type: 'application/octet-stream', content_base64 }] };
 }
 
-function act(stage: Stage, long: boolean): Intent[] {
+function act(stage: Stage, long: boolean, { sends: most = 10, people = true }: Reduction): Intent[] {
   const { universe, deployment, identities } = stage;
   const intents: Intent[] = [];
-  const sends = universe.between(2, 10);
+  const sends = Math.min(universe.between(2, 10), most);
   // Either one after the other, or all at once, so that they share batches and meet at quotas.
   const within = universe.random() < 0.3 ? 3_000 : 5 * MINUTE;
   for (let n = 0; n < sends; n++) {
     const identity = universe.pick(identities);
     const intent = intend(`key-${n}`, identity, body(universe, identity, identities, n));
     intents.push(intent);
-    goOnWith(stage, intent, n, universe.between(0, within));
+    goOnWith(stage, intent, n, universe.between(0, within), people);
   }
   extraSends(stage).forEach((intent, n) => {
     intents.push(intent);
-    goOnWith(stage, intent, sends + n, universe.between(0, within));
+    goOnWith(stage, intent, sends + n, universe.between(0, within), people);
   });
+  if (people) interfere(stage, intents, within, long);
+  while (universe.chance('power_loss')) {
+    universe.scheduler.after(universe.between(0, 900_000), () => deployment.powerLoss(universe.random() < 0.5));
+    if (universe.random() < 0.5) break;
+  }
+  return intents;
+}
+
+/** Subscribers, and everybody beside the clients who does something meanwhile. */
+function interfere(stage: Stage, intents: Intent[], within: number, long: boolean): void {
+  const { universe, identities } = stage;
   subscribe(stage);
   const answers = universe.between(0, 6);
   for (let n = 0; n < answers; n++) {
@@ -133,12 +171,8 @@ function act(stage: Stage, long: boolean): Intent[] {
   if (universe.random() < 0.2) later(stage, soon(), () => pause(stage, universe.pick(identities)));
   if (universe.random() < 0.2) later(stage, soon(), () => suspend(stage, universe.pick(identities)));
   while (universe.random() < 0.2) later(stage, soon(), () => changeDomain(stage));
+  if (universe.chance('clock')) universe.scheduler.after(soon(), () => turnClocks(stage));
   while (universe.chance('outage')) universe.scheduler.after(soon(), () => breakDown(stage, long));
-  while (universe.chance('power_loss')) {
-    universe.scheduler.after(universe.between(0, 900_000), () => deployment.powerLoss(universe.random() < 0.5));
-    if (universe.random() < 0.5) break;
-  }
-  return intents;
 }
 
 const TWIN = 'Twin';
@@ -155,13 +189,14 @@ function extraSends({ universe, identities }: Stage): Intent[] {
 }
 
 /** One send, with everything that its client and other people do about it. */
-function goOnWith(stage: Stage, intent: Intent, n: number, start: number): void {
+function goOnWith(stage: Stage, intent: Intent, n: number, start: number, people: boolean): void {
   const { universe, deployment } = stage;
   const again = (): Promise<void> => pursue(deployment, intent, 200);
   later(stage, start, again);
   // The same request again: at once, a little later, much later.
   if (universe.random() < 0.5) later(stage, start + universe.between(0, 50), again);
   if (universe.random() < 0.3) later(stage, start + universe.between(1_000, 600_000), again);
+  if (!people) return;
   if (universe.random() < 0.3) later(stage, start + universe.between(0, 60_000), () => conflict(stage, intent));
   if (universe.random() < 0.2) later(stage, start + universe.between(0, 20_000), () => cancel(stage, intent));
   // The moment at which a consumer has it, where cancels and claims meet.

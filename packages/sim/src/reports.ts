@@ -3,7 +3,7 @@ import type { DeliveryEvent, DeliveryKind } from '@pmail/core/delivery/events.ts
 import type { OutgoingMessage } from '@pmail/core/transport/types.ts';
 
 /** What a provider reports about an accepted recipient, in order of occurrence. */
-export type ReportPlan = readonly ('delivered' | 'deferred' | 'bounced_hard' | 'bounced_soft' | 'complained')[];
+export type ReportPlan = readonly (Exclude<DeliveryKind, 'bounced'> | 'bounced_hard' | 'bounced_soft')[];
 
 export const REPORT_PLANS: readonly ReportPlan[] = [
   ['delivered'],
@@ -13,6 +13,10 @@ export const REPORT_PLANS: readonly ReportPlan[] = [
   ['delivered', 'complained'],
   ['delivered', 'bounced_hard'],
   ['delivered', 'bounced_hard', 'complained'],
+  // Providers that took it and then gave up, or took it back.
+  ['deferred', 'failed'],
+  ['failed'],
+  ['rejected'],
   [],
 ];
 

@@ -58,6 +58,8 @@ export interface Report {
   marks: ReadonlyMap<MarkName, number>;
   cases: ReadonlyMap<CaseId, number>;
   happened: ReadonlySet<string>;
+  /** Changes of recipients' statuses, `old → new`, and how often each was made. */
+  transitions: ReadonlyMap<string, number>;
   /** How often each planned fault has struck. */
   struck: readonly number[];
   steps: number;
@@ -120,6 +122,7 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
       marks: universe.marks,
       cases: universe.cases,
       happened: universe.happened,
+      transitions: transitionsOf(stage),
       struck: universe.plan.struck,
       steps: scheduler.steps,
       virtual_ms: restAfter,
@@ -127,6 +130,17 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
     stage,
     intents,
   };
+}
+
+function transitionsOf({ deployment }: Stage): Map<string, number> {
+  const out = new Map<string, number>();
+  for (const { sql } of deployment.mailboxes.values()) {
+    const rows = sql.all<{ change: string; n: number }>(
+      "SELECT old || ' → ' || new AS change, COUNT(*) AS n FROM sim_trace WHERE address IS NOT NULL GROUP BY change",
+    );
+    for (const { change, n } of rows) out.set(change, (out.get(change) ?? 0) + n);
+  }
+  return out;
 }
 
 /** What shows in the records alone: a complaint or a bounce after the delivery, how deliveries of webhooks ended. */

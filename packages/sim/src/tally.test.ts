@@ -12,6 +12,7 @@ function report(more: Partial<Report> = {}): Report {
     marks: new Map(),
     cases: new Map(),
     happened: new Set(),
+    transitions: new Map(),
     struck: [],
     steps: 10,
     virtual_ms: 0,

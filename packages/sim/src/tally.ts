@@ -1,27 +1,77 @@
+import { DELIVERY_STATUSES } from '@pmail/core/delivery/status.ts';
+import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
 import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
 import { CASE_IDS, CASES, type CaseId } from './case-list.ts';
+import { CHANCES } from './faults.ts';
 import type { Report } from './schedule.ts';
 
 /** A handful of schedules cannot reach every mark, nor somewhat more every case. */
 const MARKS_FROM = 100;
 const CASES_FROM = 500;
 
+/** Every change of a recipient's status that the table allows. */
+const TRANSITIONS = DELIVERY_STATUSES.flatMap((old) =>
+  DELIVERY_STATUSES.filter((next) => next !== old && isAllowedTransition(old, next)).map((next) => `${old} → ${next}`),
+);
+
+/** A tally as a file holds it. */
+export interface Saved {
+  marks: [MarkName, number][];
+  cases: [CaseId, number][];
+  transitions: [string, number][];
+  pairs: string[];
+  steps: number;
+  failed: number;
+  singles: number;
+  randoms: number;
+}
+
 /** What all schedules of a run have met. */
 export class Tally {
-  readonly marks = new Map<MarkName, number>();
-  readonly cases = new Map<CaseId, number>();
-  readonly pairs = new Set<string>();
+  readonly marks: Map<MarkName, number>;
+  readonly cases: Map<CaseId, number>;
+  readonly transitions: Map<string, number>;
+  readonly pairs: Set<string>;
   steps = 0;
   failed = 0;
   /** Schedules of one send, and random ones. */
   singles = 0;
   randoms = 0;
 
+  constructor(saved: Partial<Saved> = {}) {
+    this.marks = new Map(saved.marks);
+    this.cases = new Map(saved.cases);
+    this.transitions = new Map(saved.transitions);
+    this.pairs = new Set(saved.pairs);
+    this.steps = saved.steps ?? 0;
+    this.failed = saved.failed ?? 0;
+    this.singles = saved.singles ?? 0;
+    this.randoms = saved.randoms ?? 0;
+  }
+
+  static of(saved: Saved): Tally {
+    return new Tally(saved);
+  }
+
+  saved(): Saved {
+    return {
+      marks: [...this.marks],
+      cases: [...this.cases],
+      transitions: [...this.transitions],
+      pairs: [...this.pairs],
+      steps: this.steps,
+      failed: this.failed,
+      singles: this.singles,
+      randoms: this.randoms,
+    };
+  }
+
   add(kind: 'one send' | 'random', report: Report): void {
     if (kind === 'random') this.randoms++;
     else this.singles++;
     count(this.marks, report.marks);
     count(this.cases, report.cases);
+    count(this.transitions, report.transitions);
     const faults = [...report.happened].sort();
     faults.forEach((a, index) => {
       for (const b of faults.slice(index + 1)) this.pairs.add(`${a} + ${b}`);
@@ -40,17 +90,42 @@ export class Tally {
     return this.randoms < CASES_FROM ? [] : CASE_IDS.filter((id) => !this.cases.has(id));
   }
 
+  /** Of the pairs of faults that are chances, how many there are. */
+  pairsPossible(): number {
+    return (CHANCES.length * (CHANCES.length - 1)) / 2;
+  }
+
+  missedPairs(): string[] {
+    if (this.randoms < CASES_FROM) return [];
+    const names = [...CHANCES].sort();
+    return names.flatMap((a, index) =>
+      names
+        .slice(index + 1)
+        .map((b) => `${a} + ${b}`)
+        .filter((pair) => !this.pairs.has(pair)),
+    );
+  }
+
+  /** How often each change of a status was made; those that never were have a 0. */
+  transitionsSeen(): string {
+    return lines(TRANSITIONS.map((change) => `${change} ${this.transitions.get(change) ?? 0}`));
+  }
+
   /** How often each case was met, several to a line. */
   casesMet(): string {
-    const parts = CASE_IDS.map((id) => `${id} ${this.cases.get(id) ?? 0}`);
-    const lines: string[] = [];
-    for (const part of parts) {
-      const line = lines.at(-1);
-      if (line === undefined || line.length + part.length > WIDTH) lines.push(part);
-      else lines[lines.length - 1] = `${line}, ${part}`;
-    }
-    return lines.map((line) => `  ${line}`).join('\n');
+    return lines(CASE_IDS.map((id) => `${id} ${this.cases.get(id) ?? 0}`));
   }
+}
+
+/** Several to a line. */
+function lines(parts: string[]): string {
+  const out: string[] = [];
+  for (const part of parts) {
+    const line = out.at(-1);
+    if (line === undefined || line.length + part.length > WIDTH) out.push(part);
+    else out[out.length - 1] = `${line}, ${part}`;
+  }
+  return out.map((line) => `  ${line}`).join('\n');
 }
 
 const WIDTH = 110;

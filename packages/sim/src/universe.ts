@@ -61,6 +61,7 @@ export class Universe {
   /** Somebody puts the clocks on, or back. */
   turnClocks(ms: number): void {
     this.#skew += ms;
+    this.meet(ms > 0 ? 'K1' : 'K2');
     this.log(`CLOCKS turned by ${ms / 1_000} s`);
     for (const listener of this.#clockListeners) listener();
   }

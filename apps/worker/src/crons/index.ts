@@ -4,7 +4,6 @@ import { routeIdentity } from '@pmail/engine/directory/routing.ts';
 import { deleteSpentSigningKeys } from '@pmail/engine/directory/signing-keys.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
 import { sweepWebhooks } from '@pmail/engine/webhooks/fan-out.ts';
-import { deleteOldDeliveries } from '@pmail/engine/webhooks/replay.ts';
 import { webhookWorld } from '../consumers/webhook-world.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
@@ -12,6 +11,7 @@ import { mailboxStub } from '../objects/remote.ts';
 import { newId } from '../ports/random.ts';
 import { d1 } from '../ports/sql.ts';
 import { mintObjects } from './mint.ts';
+import { deleteOld } from './retention.ts';
 import { rollUpUsage } from './usage.ts';
 
 /** A mailbox with work is poked at least this often, should the platform have lost its alarm. */
@@ -30,7 +30,7 @@ export async function runCron(cron: string, env: Env): Promise<void> {
     await rollUpUsage(env);
     const now = Date.now();
     await deleteExpiredRequests(d1(env.DB), now, EXPIRED_PER_RUN);
-    await deleteOldDeliveries(d1(env.DB), now - LIMITS.webhook_deliveries_kept_ms, EXPIRED_PER_RUN);
+    await deleteOld(env, now);
     // An isolate may remember a key for a while after its time.
     await deleteSpentSigningKeys(d1(env.DB), now - 2 * LIMITS.keyring_cache_ms);
     return;

@@ -33,6 +33,15 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
+/** For a route without a body. Clients that always send one may send `{}`; a field would be ignored, so it is refused. */
+export async function readNoBody(request: Request): Promise<Result<null>> {
+  if (request.method === 'GET' || request.body === null) return ok(null);
+  const bytes = await readBytes(request, LIMITS.request_body_bytes_max);
+  const text = bytes.ok ? new TextDecoder().decode(bytes.value).trim() : 'too long to be empty';
+  if (text === '' || /^\{\s*\}$/.test(text)) return ok(null);
+  return invalidRequest({ path: '', message: 'must be empty: this request takes no body' });
+}
+
 async function readBytes(request: Request, max: number): Promise<Result<Uint8Array>> {
   const tooLarge = refuse('payload_too_large', { limit: max });
   if (Number(request.headers.get('content-length') ?? 0) > max) return tooLarge;

@@ -31,7 +31,7 @@ import { newId } from '../ports/random.ts';
 import { d1 } from '../ports/sql.ts';
 import { type AnswerContext, answer, errorAnswer } from './answer.ts';
 import { authenticate, readCredentials } from './auth.ts';
-import { readBody, readText } from './body.ts';
+import { readBody, readNoBody, readText } from './body.ts';
 import { type AuthKey, type RequestContext, reachesIdentity, reachesTenant } from './context.ts';
 import { within } from './deadline.ts';
 import { refusalOf } from './fault.ts';
@@ -107,7 +107,7 @@ async function serve(
   };
   // The body is read now, so that one read of the directory can serve key, owner and recipients, but what is wrong
   // with it is told only when its turn comes.
-  const rawBody = spec.body === null ? ok(null) : await readBody(c.req.raw, bodyIsOptional(spec));
+  const rawBody = spec.body === null ? await readNoBody(c.req.raw) : await readBody(c.req.raw, bodyIsOptional(spec));
   const body = spec.body === null || !rawBody.ok ? rawBody : parseBody(spec.body, rawBody.value);
   const query = parseQuery(spec.query, base.search);
 

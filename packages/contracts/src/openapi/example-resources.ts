@@ -92,6 +92,7 @@ export const MESSAGE: MessageResource = {
   direction: 'outbound',
   status: 'queued',
   status_reason: null,
+  fix: null,
   from: BOOKINGS,
   to: [SAM],
   cc: [],

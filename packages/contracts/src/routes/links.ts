@@ -1,4 +1,4 @@
-import { NO_QUERY, params } from './params.ts';
+import { ANY_QUERY, params } from './params.ts';
 import { route } from './spec.ts';
 
 export const linkRoutes = {
@@ -13,7 +13,7 @@ export const linkRoutes = {
     access: { kind: 'public' },
     idempotency: 'none',
     params: params('token'),
-    query: NO_QUERY,
+    query: ANY_QUERY,
     body: null,
     success: [
       {

@@ -19,7 +19,8 @@ import { NO_PARAMS, NO_QUERY, params } from './params.ts';
 import { route } from './spec.ts';
 
 const tag = 'Webhooks';
-const reading = { kind: 'key', permissions: ['webhooks:read'], levels: ['platform', 'tenant'] } as const;
+/** An identity key sees the endpoints of its tenant, to know who is told, and changes none. */
+const reading = { kind: 'key', permissions: ['webhooks:read'] } as const;
 const managing = { kind: 'key', permissions: ['webhooks:manage'], levels: ['platform', 'tenant'] } as const;
 const created = [{ status: 201, description: 'The endpoint and its secret.', schema: webhookWithSecret }] as const;
 const listed = [{ status: 200, description: 'Newest first.', schema: webhookPage }] as const;

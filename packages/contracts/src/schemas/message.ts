@@ -70,6 +70,10 @@ export const message = z
         'rejected, failed, suppressed and canceled have ended. Inbound: received, quarantined, throttled, hidden.',
     }),
     status_reason: z.enum(STATUS_REASONS).nullable(),
+    fix: z
+      .string()
+      .nullable()
+      .meta({ description: 'What to do next, while the message or one of its recipients is uncertain.' }),
     from: mailbox.nullable(),
     to: z.array(mailbox),
     cc: z.array(mailbox),

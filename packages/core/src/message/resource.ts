@@ -49,6 +49,8 @@ export interface MessageResource {
   direction: 'inbound' | 'outbound';
   status: MessageStatus;
   status_reason: StatusReason | null;
+  /** What to do next, where something has to be done. */
+  fix: string | null;
   from: Mailbox | null;
   to: Mailbox[];
   cc: Mailbox[];

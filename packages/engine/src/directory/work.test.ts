@@ -52,6 +52,14 @@ describe('the cron', () => {
     expect(await takeForPoke(db, 1_000, 2_000, 10)).toHaveLength(3);
   });
 
+  test('finds a mailbox that was marked or poked by a clock that ran a year ahead (K1)', async () => {
+    const year = 365 * 86_400_000;
+    await registry.mark(a, year);
+    await registry.mark(b, 100);
+    expect(await takeForPoke(db, 99, 1_000, 10)).toEqual([a]);
+    expect(await takeForPoke(db, 99, 1_000, 10)).toEqual([]);
+  });
+
   test('is not put off by a mailbox that goes on marking itself', async () => {
     await registry.mark(a, 100);
     await registry.mark(a, 900);

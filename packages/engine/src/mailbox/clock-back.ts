@@ -1,15 +1,7 @@
-import { setDeadline } from '../alarms.ts';
+import { isFarAhead, LONGEST_WAIT_MS, setDeadline, strayDeadlines } from '../alarms.ts';
 import { metaWithPrefix, writeMeta } from '../meta.ts';
 import { allClaims, writeClaim } from './claims.ts';
 import type { MailboxWorld } from './world.ts';
-
-/** No wait is longer: the clean-up and a refused daily limit come after a day at most. */
-const LONGEST_WAIT_MS = 2 * 86_400_000;
-
-/** Whether nothing ever waits for so late a moment. */
-export function isFarAhead(at: number, now: number): boolean {
-  return at > now + LONGEST_WAIT_MS;
-}
 
 /**
  * Mail that was accepted while the clock ran far ahead would wait until that time has really come. Whatever waits for
@@ -19,7 +11,7 @@ export function isFarAhead(at: number, now: number): boolean {
 export function pullBack(world: MailboxWorld): void {
   const { sql } = world;
   const now = world.now();
-  const ahead = metaWithPrefix(sql, 'alarm:').filter(({ v }) => isFarAhead(Number(v), now));
+  const ahead = strayDeadlines(sql, now);
   if (ahead.length === 0) return;
   const farthest = now + LONGEST_WAIT_MS;
   sql.transaction(() => {
@@ -31,7 +23,7 @@ export function pullBack(world: MailboxWorld): void {
     }
     sql.run('UPDATE followups SET due_at = ? WHERE due_at > ?', now, farthest);
     sql.run('UPDATE threads SET lock_until = ? WHERE lock_until > ?', now, farthest);
-    for (const { k } of ahead) setDeadline(world, k.slice('alarm:'.length), now);
+    for (const purpose of ahead) setDeadline(world, purpose, now);
   });
   world.log('warn', 'clock_went_back', { deadlines: ahead.length });
 }

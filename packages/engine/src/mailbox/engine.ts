@@ -5,7 +5,7 @@ import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
-import { type AlarmMemory, dueDeadlines, forgettingSql, rearm, setDeadline } from '../alarms.ts';
+import { type AlarmMemory, dueDeadlines, forgettingSql, isFarAhead, rearm, setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { SendState } from '../quota/types.ts';
 import { migrate } from '../sql.ts';
@@ -15,7 +15,7 @@ import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-tra
 import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
 import { expireClaims } from './claim-expiry.ts';
 import { isWaiting } from './claims.ts';
-import { isFarAhead, pullBack } from './clock-back.ts';
+import { pullBack } from './clock-back.ts';
 import { dispatchQueued } from './dispatch.ts';
 import { type DryRunAnswer, dryRun } from './dry-run.ts';
 import { applyDsn, type DsnAnswer } from './event-dsn.ts';
@@ -63,6 +63,7 @@ export class MailboxEngine {
     const sql = forgettingSql(ports.sql, alarms);
     const memory = {
       inFlight: new Set<string>(),
+      storing: new Set<MessageId>(),
       threadSeq: { last: 0 },
       turns: new Map<number, MessageId>(),
       running: { count: 0 },
@@ -233,6 +234,8 @@ export class MailboxEngine {
         setDeadline(world, purpose, world.now() + FAILED_PURPOSE_RETRY_MS);
       }
     }
+    // What was due may have been put off to where the clock once was.
+    pullBack(world);
     rearm(world);
   }
 
@@ -251,7 +254,6 @@ export class MailboxEngine {
       case 'followup':
         return sendFollowups(world);
       case 'maintenance':
-        pullBack(world);
         return maintain(world);
       case 'rebuild':
         await this.rebuildLedger(false);

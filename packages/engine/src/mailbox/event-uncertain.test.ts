@@ -54,8 +54,12 @@ test.each(Object.keys(WAYS))('%s: what to do is told, and a report that names th
     reason: rig.message(id).status_reason,
     fix: expect.stringMatching(/wait for a delivery event; then call resolve with outcome sent or not_sent/) as string,
   });
+  // Whoever reads the message is told as well.
+  expect(rig.message(id).fix).toBe(told?.['fix']);
   const event = report(rig, 'delivered', { provider_message_id: 'late', our_message_id: id, subject: null });
   expect(await rig.engine.applyEvent(event)).toMatchObject({ kind: 'reconciled', message_id: id });
   expect(rig.statuses(id)[JO]).toBe('delivered');
   expect(rig.message(id)).toMatchObject({ status_reason: null });
+  const settled = Object.values(rig.statuses(id)).every((status) => status !== 'uncertain');
+  expect(rig.message(id).fix === null).toBe(settled);
 });

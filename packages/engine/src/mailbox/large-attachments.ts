@@ -8,7 +8,8 @@ import type { MailboxWorld } from './world.ts';
 export interface Linking {
   key: LinkKey;
   /** Host of the API, where the links lead. */
-  host: string;
+  /** Scheme and host of the API. */
+  origin: string;
   ttl_hours: number;
 }
 
@@ -52,7 +53,7 @@ export async function composeToFit(
       links.push({
         filename: next.filename,
         size: sizeText(next.content.length),
-        url: `https://${linking.host}/v1/links/${token}`,
+        url: `${linking.origin}/v1/links/${token}`,
         expires_at: expires * 1_000,
       });
     }

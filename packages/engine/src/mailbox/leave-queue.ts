@@ -1,6 +1,7 @@
 import { type DeliveryChange, type OutcomePlan, planDeferral } from '@pmail/core/delivery/outcome.ts';
 import { rollUp } from '@pmail/core/delivery/rollup.ts';
 import { isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
+import { UNCERTAIN_FIX } from '@pmail/core/delivery/uncertain.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadlineNoLater } from '../alarms.ts';
 import { deleteMeta, writeMeta } from '../meta.ts';
@@ -12,10 +13,6 @@ import { oweQuota } from './quota-tasks.ts';
 import { type DeliveryRow, type MessageRow, messageSummary, parseJson } from './rows.ts';
 import { releaseLock } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
-
-/** What to do about an uncertain send; the event carries it, because nothing else about it acts by itself. */
-export const UNCERTAIN_FIX =
-  "Look for the message in the recipient's mailbox or wait for a delivery event; then call resolve with outcome sent or not_sent.";
 
 /** The plan of a message that leaves the queue because nobody in it waits any more. */
 export const NOBODY_LEFT: OutcomePlan = {

@@ -41,7 +41,8 @@ export function lookUpKey(sql: Sql, keyHash: string, fingerprint: string, now: n
 /** The stored answer holds no bodies (a row has a size limit); they come from the message itself. */
 function restoreBodies(sql: Sql, row: LedgerRow): MessageResource {
   const message = parseJson<MessageResource>(row.response_json);
-  return { ...message, extracted_text: findMessage(sql, row.message_id)?.extracted_text ?? null };
+  // Answers that were stored before there was a fix had none.
+  return { ...message, fix: null, extracted_text: findMessage(sql, row.message_id)?.extracted_text ?? null };
 }
 
 /** Records an accepted send. The answer is stored without its bodies. */

@@ -51,7 +51,7 @@ export interface SendOptions extends Overrides {
 
 export const THREAD_KEY = { kid: '0', secret: new Uint8Array(32).fill(1) };
 export const LINK_KEY = { kid: '0', secret: new Uint8Array(32).fill(2) };
-export const API_HOST = 'api.agents.example';
+export const API_ORIGIN = 'https://api.agents.example';
 
 export type Submitted = Exclude<SubmitAnswer, DirectoryNeeded>;
 
@@ -240,7 +240,7 @@ export class MailboxRig {
       body,
       directory,
       keys: { thread: THREAD_KEY, link: LINK_KEY },
-      api_host: API_HOST,
+      api_origin: API_ORIGIN,
       can_review_quarantine: false,
       last_sequence: this.lastSequence,
       request_id: 'req_01JD9Q3V7M8X2C4N6B5K1R0E9T',

@@ -13,6 +13,8 @@ const RATE_WINDOW_RETENTION_MS = 48 * 3_600_000;
 /** Outbox rows answer the events API; this is the longest retention a policy may set. */
 const OUTBOX_RETENTION_MS = 365 * 86_400_000;
 const LIST_PAGE = 1_000;
+/** Longer ago than any pass that was made by a clock as it is now. */
+const UNSWEPT_MS_MAX = 7 * 86_400_000;
 
 /** The daily clean-up: expired keys, old windows and events, orphans in the object store, the work entry when idle. */
 export async function maintain(world: MailboxWorld): Promise<void> {
@@ -39,10 +41,14 @@ export async function sweepOrphans(world: MailboxWorld): Promise<number> {
   const prefix = sentPrefix(world.owner);
   const until = `${prefix}${idFloor('msg', expiryTime(sql, world.now()) - world.waits.orphan_age_ms_min)}`;
   let position = readMeta(sql, 'orphans_swept_to') ?? prefix;
+  // The clock was put back: what was made since lies before the place of the last pass.
+  if (position > until) position = `${prefix}${idFloor('msg', world.now() - UNSWEPT_MS_MAX)}`;
   let deleted = 0;
   for (;;) {
     const { keys, more } = await world.blobs.list(prefix, position, LIST_PAGE);
-    const old = keys.filter((key) => key < until);
+    // By a clock that has jumped even a send of this moment is old; what it stores waits for the next pass.
+    const first = keys.findIndex((key) => key >= until || world.storing.has(idIn(key, prefix)));
+    const old = first < 0 ? keys : keys.slice(0, first);
     const orphans = orphansAmong(world, prefix, old);
     if (orphans.length > 0) {
       // To a mailbox that was put back every copy made since looks like one that never committed.
@@ -59,10 +65,14 @@ export async function sweepOrphans(world: MailboxWorld): Promise<number> {
   }
 }
 
+function idIn(key: string, prefix: string): MessageId {
+  return key.slice(prefix.length, prefix.length + 30) as MessageId;
+}
+
 function orphansAmong(world: MailboxWorld, prefix: string, keys: string[]): string[] {
   const owners = new Map<string, MessageId>();
   for (const key of keys) {
-    const id = parseId('msg', key.slice(prefix.length, prefix.length + 30));
+    const id = parseId('msg', idIn(key, prefix));
     if (id !== undefined) owners.set(key, id);
   }
   const ids = [...new Set(owners.values())];

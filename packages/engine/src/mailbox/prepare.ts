@@ -105,7 +105,7 @@ export async function prepareSend(
   const { link } = request.keys;
   const linking =
     tenant.policy.large_attachments === 'link' && link !== null
-      ? { key: link, host: request.api_host, ttl_hours: tenant.policy.link_ttl_hours }
+      ? { key: link, origin: request.api_origin, ttl_hours: tenant.policy.link_ttl_hours }
       : null;
   const { composed } = await composeToFit(world, input, linking);
   const send: PreparedSend = {

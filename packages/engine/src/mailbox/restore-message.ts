@@ -1,4 +1,5 @@
 import type { Mailbox } from '@pmail/core/address/address.ts';
+import { UNCERTAIN_FIX } from '@pmail/core/delivery/uncertain.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
 import { type AttachmentId, idTime, parseId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
@@ -7,7 +8,6 @@ import { sentAttachmentPrefix, sentKey } from '@pmail/core/storage/keys.ts';
 import { parseAttachmentMetadata, type SentEvidence } from '@pmail/core/storage/sent-metadata.ts';
 import type { ParsedMail } from '../parsed-mail.ts';
 import { emit } from './events.ts';
-import { UNCERTAIN_FIX } from './leave-queue.ts';
 import { acceptedAnswer, recordKey } from './ledger.ts';
 import { findMessage, partsOf } from './messages.ts';
 import { addAlias } from './provider-ids.ts';

@@ -1,5 +1,6 @@
 import type { Mailbox } from '@pmail/core/address/address.ts';
 import type { BounceType, DeliveryStatus, MessageStatus, StatusReason } from '@pmail/core/delivery/status.ts';
+import { UNCERTAIN_FIX } from '@pmail/core/delivery/uncertain.ts';
 import type { AttachmentId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { InboundKind, OutboundKind, SendOperation } from '@pmail/core/message/request.ts';
 import type {
@@ -109,6 +110,8 @@ export function parseJson<T>(text: string): T {
   return JSON.parse(text) as T;
 }
 
+const isUncertain = ({ status }: DeliveryRow): boolean => status === 'uncertain';
+
 export function messageResource(owner: Owner, parts: MessageParts, include: Include): MessageResource {
   const { row } = parts;
   const outbound = row.direction === 'outbound';
@@ -119,6 +122,7 @@ export function messageResource(owner: Owner, parts: MessageParts, include: Incl
     direction: row.direction,
     status: row.status,
     status_reason: row.status_reason,
+    fix: row.status === 'uncertain' || parts.deliveries.some(isUncertain) ? UNCERTAIN_FIX : null,
     from: row.from_address === null ? null : { address: row.from_address, name: row.from_name ?? '' },
     to: parseJson<Mailbox[]>(row.to_json),
     cc: parseJson<Mailbox[]>(row.cc_json),

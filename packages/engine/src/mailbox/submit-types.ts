@@ -19,8 +19,8 @@ export interface SubmitRequest {
   directory: DirectoryFacts;
   /** Signing keys in use. Without a thread key no Reply-To token is made; without a link key nothing is linked. */
   keys: { thread: ThreadKey | null; link: LinkKey | null };
-  /** Host of the API, for links. */
-  api_host: string;
+  /** Scheme and host of the API, for links. */
+  api_origin: string;
   can_review_quarantine: boolean;
   /** The highest number the event index knew of this mailbox before the call; null when it knows none. */
   last_sequence: number | null;

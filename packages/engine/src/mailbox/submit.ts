@@ -52,10 +52,15 @@ async function accept(world: MailboxWorld, request: SubmitRequest): Promise<Subm
   const tooLarge = checkLate('size', subject.context, plan, { ...NO_FACTS, composed_bytes: send.composed.mime.length });
   if (tooLarge !== null) return tooLarge;
 
-  const objects = objectsOf(world, send);
-  const secured = await secure(world, send, objects);
-  if (!secured.ok) return secured.refusal;
-  return commit(world, send, objects, secured.reservation, started);
+  world.storing.add(send.message_id);
+  try {
+    const objects = objectsOf(world, send);
+    const secured = await secure(world, send, objects);
+    if (!secured.ok) return secured.refusal;
+    return await commit(world, send, objects, secured.reservation, started);
+  } finally {
+    world.storing.delete(send.message_id);
+  }
 }
 
 type Secured = { ok: true; reservation: ReserveAnswer | null } | { ok: false; refusal: Refusal };

@@ -131,7 +131,9 @@ export function takeLock(sql: Sql, seq: number, owner: MessageId, until: number)
 /** Until when another message than `owner` holds the thread (Unix ms), or null when the lock can be taken. */
 export function lockedUntil(sql: Sql, seq: number, owner: MessageId, now: number): number | null {
   const { lock_owner: holder, lock_until: until } = threadBySeq(sql, seq);
-  return holder === null || holder === owner || until === null || until < now ? null : until;
+  if (holder === null || holder === owner || until === null || until < now) return null;
+  // No lease is so long: it was taken by a clock that was put back since, and its holder has had its time.
+  return until > now + 2 * LIMITS.thread_lock_lease_ms ? null : until;
 }
 
 /** Prolongs the lease of a message that is about to leave; nothing when it holds no lock. */

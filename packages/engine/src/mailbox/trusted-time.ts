@@ -18,8 +18,13 @@ export function expiryTime(sql: Sql, now: number): number {
   return before === undefined ? now : Math.min(now, Number(before) + BELIEVED_MS);
 }
 
+/** Clean-ups that are closer together are one that was tried again. */
+const APART_MS = 12 * 3_600_000;
+
 /** Notes a clean-up, and the making of the mailbox as one. Call inside the transaction of what it did. */
 export function noteCleanUp(sql: Sql, now: number): void {
-  writeMeta(sql, BEFORE, String(Math.min(Number(readMeta(sql, LAST) ?? now), now)));
+  const last = Number(readMeta(sql, LAST) ?? Number.NaN);
+  if (now >= last && now - last < APART_MS) return;
+  writeMeta(sql, BEFORE, String(Number.isNaN(last) ? now : Math.min(last, now)));
   writeMeta(sql, LAST, String(now));
 }

@@ -48,6 +48,8 @@ export interface MailboxWorld extends MailboxPorts {
   alarms: AlarmMemory;
   /** Hashes of Idempotency-Keys whose request is running in this instance. */
   inFlight: Set<string>;
+  /** Messages whose objects are being stored, and that may still commit. */
+  storing: Set<MessageId>;
   /** The last thread number handed out. */
   threadSeq: { last: number };
   /**

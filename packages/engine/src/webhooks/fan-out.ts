@@ -55,12 +55,16 @@ const PER_SWEEP = 250;
  */
 export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'queue' | 'waits'>): Promise<number> {
   const now = world.now();
+  await pullBack(world.db, now);
   const events = await queryAll<{ id: EventId }>(
     world.db,
-    `SELECT id FROM event_index WHERE fanned_out_at IS NULL AND occurred_at BETWEEN ? AND ?
+    // Of a time ahead of ours are those that were told while a clock ran away.
+    `SELECT id FROM event_index WHERE fanned_out_at IS NULL AND occurred_at >= ?
+       AND (occurred_at <= ? OR occurred_at > ?)
      ORDER BY occurred_at LIMIT ?`,
     now - LIMITS.fanout_until_ms,
     now - world.waits.webhook_sweep_after_ms,
+    now + world.waits.webhook_sweep_after_ms,
     PER_SWEEP,
   );
   // A few of each endpoint, the first of every one before the second of any: a long list keeps nobody from their turn.
@@ -68,8 +72,8 @@ export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'qu
     world.db,
     `SELECT endpoint_id, event_id FROM (
        SELECT endpoint_id, event_id, due_at, ROW_NUMBER() OVER (PARTITION BY endpoint_id ORDER BY due_at, event_id) AS nth
-       FROM webhook_work WHERE due_at <= ? AND ${FREE('?')})
-     WHERE nth <= ? ORDER BY nth, due_at LIMIT ?`,
+       FROM webhook_work WHERE due_at <= ?1 AND ${FREE('?2')})
+     WHERE nth <= ?3 ORDER BY nth, due_at LIMIT ?4`,
     now - world.waits.webhook_sweep_after_ms,
     now,
     LIMITS.webhook_parallel_count_max,
@@ -78,4 +82,14 @@ export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'qu
   for (const { id } of events) await world.queue.send({ v: 1, kind: 'fanout', event_id: id });
   for (const { endpoint_id: endpoint, event_id: event } of late) await world.queue.send(deliverJob(endpoint, event));
   return events.length + late.length;
+}
+
+/** Longer than any wait or lease. */
+const LONGEST_WAIT_MS = 2 * LIMITS.webhook_wait_ms_max;
+
+/** Deliveries that were put off by a clock that ran away wait for no time that is so far ahead. */
+async function pullBack(db: Db, now: number): Promise<void> {
+  await db.batch([
+    statement('UPDATE webhook_work SET due_at = ?1, taken_until = NULL WHERE due_at > ?2', now, now + LONGEST_WAIT_MS),
+  ]);
 }

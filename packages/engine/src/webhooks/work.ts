@@ -32,7 +32,7 @@ export async function takeUp(
     db,
     `UPDATE webhook_work SET taken_until = ?1
      WHERE endpoint_id = ?2 AND event_id = ?3 AND due_at <= ?4 AND ${FREE('?5')}
-       AND (SELECT COUNT(*) FROM webhook_work WHERE endpoint_id = ?2 AND taken_until > ?5) < ?6
+       AND (SELECT COUNT(*) FROM webhook_work WHERE endpoint_id = ?2 AND ${TAKEN('?5')}) < ?6
      RETURNING event_id, event_type, attempt, step`,
     now + waits.webhook_lease_ms,
     endpoint,
@@ -44,15 +44,21 @@ export async function takeUp(
   );
 }
 
-/** Condition under which no attempt at a delivery is under way. */
-export const FREE = (now: string): string => `(taken_until IS NULL OR taken_until <= ${now})`;
+/** Longer than any lease: taken up by a clock that ran ahead, and long lost. */
+const AHEAD_MS = 3_600_000;
+
+/** Condition under which an attempt at a delivery is under way. */
+const TAKEN = (now: string): string => `taken_until > ${now} AND taken_until <= ${now} + ${AHEAD_MS}`;
+
+/** Condition under which none is. */
+export const FREE = (now: string): string => `(taken_until IS NULL OR NOT (${TAKEN(now)}))`;
 
 /** Deliveries of an endpoint that are due and wait: as many as there are places free at it, the longest due first. */
 export function waiting(endpoint: EndpointId, now: number): Statement {
   return statement(
     `SELECT event_id FROM webhook_work WHERE endpoint_id = ?1 AND due_at <= ?2 AND ${FREE('?2')}
      ORDER BY due_at, event_id
-     LIMIT MAX(0, ?3 - (SELECT COUNT(*) FROM webhook_work WHERE endpoint_id = ?1 AND taken_until > ?2))`,
+     LIMIT MAX(0, ?3 - (SELECT COUNT(*) FROM webhook_work WHERE endpoint_id = ?1 AND ${TAKEN('?2')}))`,
     endpoint,
     now,
     LIMITS.webhook_parallel_count_max,

@@ -40,6 +40,25 @@ describe('K1 the clocks are put on by a year', () => {
 });
 
 describe('K1 the clocks are put on by a year and back again', () => {
+  test('K1 while a send is being stored: what it stores is not taken for left over', async () => {
+    const scene = await play(
+      // The quota answers late, so that the clean-up comes between the store and the commit.
+      { faults: [{ call: /^reserve/, harm: 'answer_late', ms: 3_000 }], meets: ['K1', 'K2'], storm: HOUR },
+      async (own) => {
+        const intent = own.intend('key');
+        own.stage.universe.atMark('submit.composed', 1, () => {
+          own.stage.universe.scheduler.after(1_000, () => own.stage.universe.turnClocks(365 * DAY));
+          own.stage.universe.scheduler.after(10_000, () => own.stage.universe.turnClocks(-365 * DAY));
+        });
+        await own.request(intent);
+        own.stage.since = Number.POSITIVE_INFINITY;
+        await own.wait(MINUTE);
+      },
+    );
+    const [intent] = scene.intents;
+    expect(intent && scene.row(intent).status).toBe('delivered');
+  });
+
   test.each([
     ['a minute', MINUTE],
     ['a day', DAY],

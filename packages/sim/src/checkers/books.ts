@@ -3,7 +3,15 @@ import { LIMITS } from '@pmail/core/limits.ts';
 import { utcDay } from '@pmail/core/time.ts';
 import type { Sql } from '@pmail/engine/sql.ts';
 import type { SimIdentity } from '../population.ts';
-import { deliveriesOf, type Evidence, messagesOf, traceOf, type Violation } from './evidence.ts';
+import {
+  type DeliveryTrace,
+  deliveriesOf,
+  type Evidence,
+  messagesOf,
+  type Step,
+  traceOf,
+  type Violation,
+} from './evidence.ts';
 
 type Wrong = (text: string) => void;
 
@@ -136,7 +144,7 @@ function recount(evidence: Evidence, identity: SimIdentity): Recount {
     const steps = trace.filter(({ rowid }) => rowid === message.rowid);
     const queued = own.some(({ status }) => status !== 'suppressed') || steps.some(({ old }) => old === 'queued');
     if (queued && message.status !== 'canceled') out.counted++;
-    const taken = own.filter(({ address }) => steps.some((step) => step.address === address && wasTaken(step))).length;
+    const taken = own.filter((row) => steps.some((step) => step.address === row.address && wasTaken(step, row))).length;
     out.accepted += taken;
     if (taken > 0) out.outbound++;
   }
@@ -147,8 +155,10 @@ function recount(evidence: Evidence, identity: SimIdentity): Recount {
 const UNKNOWN = ['queued', 'uncertain'];
 const REPORTED = ['delivered', 'deferred', 'bounced', 'complained'];
 
-function wasTaken({ old, new: next }: { old: string; new: string }): boolean {
-  return next === 'submitted' || (UNKNOWN.includes(old) && REPORTED.includes(next));
+/** Whoever reports that it gave up had taken it first; a person or a dead claim says so too, and without a report. */
+function wasTaken({ old, new: next }: Step, { reported_at }: DeliveryTrace): boolean {
+  if (next === 'submitted') return true;
+  return UNKNOWN.includes(old) && (REPORTED.includes(next) || (next === 'failed' && reported_at !== null));
 }
 
 /** The abuse windows hold each event with an outcome exactly once. */

@@ -45,6 +45,8 @@ export interface DeliveryTrace {
   status: DeliveryStatus;
   smtp_response: string | null;
   provider_event_ids_json: string;
+  /** When the report was made that its status comes from; null when it does not come from one. */
+  reported_at: number | null;
 }
 
 export interface Step {

@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { makeApiKey } from '@pmail/core/keys/api-key.ts';
 import { buildWorker, ensureFolder } from './build.ts';
 import type { HostOptions } from './host.ts';
+import { takeState } from './lock.ts';
 
 /** A local service with state on disk, which can be stopped, killed and started again on the same state. */
 
@@ -54,13 +55,14 @@ export class Runtime {
 
   static async start(options: RuntimeOptions): Promise<Runtime> {
     await ensureFolder(options.state);
+    const port = options.port ?? (await freePort());
     const secrets = await readSecrets(join(options.state, 'secrets.json'));
     const { platform_key, ...keys } = secrets;
     const runtime = new Runtime(
       {
         entry: await buildWorker(),
         state: join(options.state, 'runtime'),
-        port: options.port ?? (await freePort()),
+        port,
         platform_key,
         cron_ms: options.cron_ms ?? 60_000,
         limits: options.limits ?? true,
@@ -71,7 +73,7 @@ export class Runtime {
           PM_ENV: 'local',
           PM_JURISDICTION: 'default',
           PM_PLATFORM_DOMAIN: 'agents.example',
-          PM_API_HOST: '127.0.0.1',
+          PM_API_HOST: `127.0.0.1:${port}`,
           PM_LOG_LEVEL: 'warn',
           ...keys,
           ...options.vars,
@@ -95,6 +97,7 @@ export class Runtime {
 
   /** Starts the process again, on the state that is there. */
   async start(): Promise<void> {
+    const lock = takeState(this.state);
     const host = fileURLToPath(new URL('./host.ts', import.meta.url));
     const child = spawn(process.execPath, [host, JSON.stringify(this.#options)], {
       // Its own process group, so that a kill takes workerd along.
@@ -105,6 +108,7 @@ export class Runtime {
     const log = createWriteStream(join(this.state, 'runtime.log'), { flags: 'a' });
     child.stdout?.pipe(log, { end: false });
     child.stderr?.pipe(log, { end: false });
+    child.once('exit', () => lock.release());
     await new Promise<void>((resolve, reject) => {
       child.once('message', () => resolve());
       child.once('exit', (code) =>

@@ -72,7 +72,7 @@ async function submitRequest(
     body,
     directory: context.facts,
     keys,
-    api_host: context.config.api_host,
+    api_origin: context.config.api_origin,
     can_review_quarantine: canReview(context),
     last_sequence: context.facts.last_sequence,
     request_id: context.requestId,
