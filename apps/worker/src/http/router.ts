@@ -107,7 +107,7 @@ async function serve(
   };
   // The body is read now, so that one read of the directory can serve key, owner and recipients, but what is wrong
   // with it is told only when its turn comes.
-  const rawBody = spec.body === null ? await readNoBody(c.req.raw) : await readBody(c.req.raw, bodyIsOptional(spec));
+  const rawBody = await readBodyOf(spec, c.req.raw);
   const body = spec.body === null || !rawBody.ok ? rawBody : parseBody(spec.body, rawBody.value);
   const query = parseQuery(spec.query, base.search);
 
@@ -170,6 +170,12 @@ async function admit(
   if (!counted.ok) return { rateLimit, result: counted };
   const owned = owner.read(ownerRows, key);
   return { rateLimit, result: owned.ok ? ok({ ...base, key, ...owned.value } as RequestContext) : owned };
+}
+
+/** What comes without a key, as the notifications of a provider do, is read by its handler. */
+async function readBodyOf(spec: RouteSpec, request: Request): Promise<Result<unknown>> {
+  if (spec.body !== null) return readBody(request, bodyIsOptional(spec));
+  return spec.access.kind === 'key' ? readNoBody(request) : ok(null);
 }
 
 function checkAccess({ access }: RouteSpec, key: AuthKey): Refusal | null {
