@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -28,7 +28,8 @@ if (!schedules || !rounds || !jobs) {
 }
 
 const ROOT = join(import.meta.dirname, '../..');
-const COPIES = join(ROOT, '.state/mutants');
+/** Of this run alone, and gone after it. */
+const COPIES = join(ROOT, '.state/mutants', String(process.pid));
 
 async function find(patch: Patch, broken: string, sound: string): Promise<Found | null> {
   if (patch.level === 'scenario') return byScenarios(broken, patch.finds);
@@ -74,6 +75,7 @@ async function main(): Promise<number> {
 
   const missed = results.filter(({ caught_by }) => caught_by === null);
   console.log(`${results.length} breakages, ${results.length - missed.length} found`);
+  rmSync(COPIES, { recursive: true, force: true });
   return missed.length === 0 ? 0 : 1;
 }
 

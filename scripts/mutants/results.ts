@@ -24,7 +24,7 @@ export interface Results {
 }
 
 const FOLDER = import.meta.dirname;
-export const RESULTS = join(FOLDER, 'results.json');
+export const RESULTS = join(FOLDER, 'results.generated.json');
 
 export function readResults(): Results {
   return existsSync(RESULTS) ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as Results) : { ran: 'never', results: [] };

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { applyChange, type Patch } from './patch.ts';
 
@@ -20,7 +20,9 @@ export class Tree {
     });
     if (listed.status !== 0) throw new Error('the files of the tree could not be listed');
     for (const file of listed.stdout.split('\n')) {
-      if (file !== '' && !/^(docs|examples)\/|\.md$/.test(file)) cpSync(join(from, file), join(root, file));
+      // What was deleted and is not committed yet is still listed.
+      if (!existsSync(join(from, file)) || /^(docs|examples)\/|\.md$/.test(file) || file === '') continue;
+      cpSync(join(from, file), join(root, file));
     }
     // Third-party packages stay where they are; the project's own are linked inside of the copy.
     for (const name of readdirSync(join(from, 'node_modules'))) {
