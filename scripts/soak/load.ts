@@ -112,7 +112,7 @@ async function reply(actor: Actor, log: LoadLog, from: Participant, n: number): 
   const [target] = body.data;
   if (target === undefined) return;
   const other = { from, operation: 'reply' as const, target: target.id };
-  const send = newSend(place, String(n), `soak-${actor.run}-${n}`, { text: `Answer ${n}.` } as never, other);
+  const send = newSend(place, String(n), `soak-${actor.run}-${n}`, { text: `Answer ${n}.` }, other);
   log.sends.push(send);
   await post(place, send);
 }

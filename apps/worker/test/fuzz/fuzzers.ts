@@ -164,7 +164,7 @@ function answer(type: 'A' | 'AAAA', changes: object = {}): string {
     ],
     ...changes,
   };
-  return Buffer.from(encode(packet as never)).toString('latin1');
+  return Buffer.from(encode(packet)).toString('latin1');
 }
 
 /** @param serve has these answers given by the one resolver that is asked, by what it is asked for */

@@ -4,6 +4,12 @@ import { type Evidence, mailbox, messagesOf, traceOf, type Violation } from './e
 const OF_MESSAGE = ['canceled', 'rejected', 'failed', 'uncertain'];
 const OF_RECIPIENT = ['delivered', 'deferred', 'bounced', 'complained'];
 
+/** An event, as far as it says what happened to whom. */
+interface Told {
+  type: string;
+  data: { message_id?: string; recipient?: string; message?: { id: string } };
+}
+
 /** I9: what happened to a message was told, each change once: an event is written with its change or not at all. */
 export function everythingTold(evidence: Evidence): Violation[] {
   const violations: Violation[] = [];
@@ -14,9 +20,8 @@ export function everythingTold(evidence: Evidence): Violation[] {
     const ids = new Map(messagesOf(evidence, identity).map(({ rowid, id }) => [rowid, id as string]));
     const told = new Map<string, number>();
     for (const { payload_json: payload } of sql.all<{ payload_json: string }>('SELECT payload_json FROM outbox')) {
-      const { type, data } = JSON.parse(payload) as { type: string; data: Record<string, unknown> };
-      const { id } = (data['message'] ?? {}) as { id?: string };
-      count(told, `${type} ${String(data['message_id'] ?? id)} ${String(data['recipient'] ?? '')}`);
+      const { type, data } = JSON.parse(payload) as Told;
+      count(told, `${type} ${data.message_id ?? data.message?.id} ${data.recipient ?? ''}`);
     }
     const happened = new Map<string, number>();
     for (const { rowid, address, new: status } of traceOf(evidence, identity)) {
