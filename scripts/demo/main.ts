@@ -167,7 +167,7 @@ async function verdict(
   known: string[],
 ): Promise<number> {
   heading('verdict');
-  const faults = [...known, ...(await judge(place, sends, messages, provider))];
+  const faults = [...known, ...(await judge(place, sends, messages, provider)).map(({ text }) => text)];
   for (const fault of faults) console.log(`  ${fault}`);
   const seconds = ((Date.now() - started) / 1000).toFixed(0);
   const requests = sends.reduce((sum, { answers, unanswered }) => sum + answers.length + unanswered, 0);

@@ -1,160 +1,105 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PmailClient } from '@pmail/client/client.ts';
+import { parseArgs } from 'node:util';
 import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
-import { type Place, prepare, SHORT_WAITS } from '../load/place.ts';
-import { isAtRest, newSend, post, readMessage, type Send, waitForRest } from '../load/sends.ts';
-import { judge } from '../load/verdict.ts';
+import { prepare, SHORT_WAITS } from '../load/place.ts';
+import { KILL_CHECKS } from './checks.ts';
+import { liftCaps } from './place.ts';
+import { playRound, type RoundResult, seeded } from './round.ts';
 
 /**
- * `npm run kill -- --rounds N [--seed S]`: the real runtime under load, SIGKILL at a random moment (sometimes again
- * while it recovers), then everything is repeated with its key, and the client's history is held against the
- * provider's own log.
+ * `npm run kill -- --rounds N [--seed S] [--stop] [--json]`: the built Worker under load, SIGKILL at a random moment
+ * (sometimes again while it recovers), then everything is repeated with its key, and the clients' history is held against
+ * the provider's own log. `--stop` ends it at the first round that is not clean, `--json` tells of each round in JSON.
  */
 
-const SENDS_PER_ROUND = 30;
-const REST_LIMIT_MS = 90_000;
+/** Shorter than for people who watch. */
+const WAITS = {
+  ...SHORT_WAITS,
+  claim_ttl_ms: 2_500,
+  dispatch_after_ms: 1_000,
+  outbox_backoff_ms_min: 250,
+  outbox_backoff_ms_max: 1_000,
+  quota_task_retry_ms: 500,
+  followup_retry_ms: 1_000,
+};
+const CRON_MS = 1_000;
 
-interface Round {
-  number: number;
-  run: string;
-  random: () => number;
-}
+type Round = Omit<RoundResult, 'history'>;
 
-function readNumber(name: string, preset: number): number {
-  const index = process.argv.indexOf(name);
-  const value = index < 0 ? preset : Number(process.argv[index + 1]);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`${name} needs a whole number`);
-  return value;
-}
-
-/** The moments are chosen by a seed; how far the runtime has come by then is the machine's affair. */
-function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
-  };
-}
-
-async function pause(ms: number): Promise<void> {
-  await new Promise((resolve) => {
-    setTimeout(resolve, ms);
+function readOptions(): { rounds: number; seed: number; stop: boolean; json: boolean } {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: 'string', default: '10' },
+      seed: { type: 'string', default: String(randomBytes(3).readUIntBE(0, 3)) },
+      stop: { type: 'boolean', default: false },
+      json: { type: 'boolean', default: false },
+    },
   });
+  const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
+  if (!Number.isSafeInteger(rounds) || rounds < 1 || !Number.isSafeInteger(seed)) {
+    throw new Error('usage: npm run kill -- [--rounds N] [--seed S] [--stop] [--json]');
+  }
+  return { rounds, seed, stop: values.stop, json: values.json };
 }
 
 async function main(): Promise<number> {
-  const rounds = readNumber('--rounds', 10);
-  const seed = readNumber('--seed', randomBytes(3).readUIntBE(0, 3));
+  const { rounds, seed, stop, json } = readOptions();
   console.log(`${rounds} rounds, seed ${seed}`);
   const state = join(ROOT, '.state', 'kill');
   await rm(state, { recursive: true, force: true });
   const provider = await ProviderLog.start();
   const runtime = await Runtime.start({
     state,
-    cron_ms: 2_000,
+    cron_ms: CRON_MS,
     limits: false,
-    vars: { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url },
+    vars: { PM_WAITS: JSON.stringify(WAITS), PM_PROVIDER_LOG_URL: provider.url },
   });
-  const started = Date.now();
-  let faults = 0;
-  let kills = 0;
+  const results: Round[] = [];
   try {
     const place = await prepare(runtime);
-    for (let number = 1; number <= rounds; number++) {
-      const round: Round = { number, run: randomBytes(3).toString('hex'), random: seeded(seed + number * 7_919) };
-      const result = await playRound(runtime, place, provider, round);
-      kills += result.kills;
-      faults += result.faults.length;
-      for (const fault of result.faults) console.log(`  round ${number}: ${fault}`);
+    await liftCaps(runtime, place);
+    for (let round = 1; round <= rounds; round++) {
+      const { history, ...result } = await playRound(runtime, place, provider, round, seeded(seed + round * 7_919));
+      results.push(result);
+      console.log(json ? JSON.stringify(result) : lineOf(result));
+      if (!json) for (const { invariant, text } of result.faults) console.log(`  ${invariant}: ${text}`);
+      if (history !== null) {
+        const file = join(state, `round-${round}.json`);
+        await writeFile(file, JSON.stringify(history, null, 2));
+        if (!json) console.log(`  the history of its keys: ${file}`);
+      }
+      if (stop && result.faults.length > 0) break;
     }
   } finally {
     await runtime.stop();
     await provider.stop();
   }
-  const seconds = ((Date.now() - started) / 1000).toFixed(0);
-  console.log(`${rounds} rounds, ${kills} kills, ${provider.taken.length} emails taken by the provider, ${seconds} s`);
-  console.log(faults === 0 ? 'clean' : `NOT CLEAN: ${faults} faults; seed ${seed}`);
-  return faults === 0 ? 0 : 1;
+  return verdict(results, provider, seed);
 }
 
-async function playRound(
-  runtime: Runtime,
-  place: Place,
-  provider: ProviderLog,
-  round: Round,
-): Promise<{ faults: string[]; kills: number }> {
-  const { random, run, number } = round;
-  const impatient: Place = { ...place, client: new PmailClient({ url: runtime.url, key: place.key, retries: 0 }) };
-  const sends = Array.from({ length: SENDS_PER_ROUND }, (_, index) => {
-    const choice = random();
-    const simulated = choice < 0.1 ? 'softbounce' : choice < 0.2 ? 'timeout' : 'delivered';
-    const to = choice > 0.7 ? [place.desk.address] : [`${simulated}+r${index}+${run}@simulator.invalid`];
-    return newSend(place, `${number}.${index}`, `kill-${run}-${index}`, {
-      to,
-      subject: `Round ${number}`,
-      text: `Send ${index}.`,
-    });
-  });
-  if (random() < 0.5) provider.hold();
-  const begun = load(impatient, sends, random);
-  let kills = 0;
-  await pause(random() * 900);
-  await runtime.kill();
-  kills++;
-  await begun;
-  provider.release();
-  const unanswered = sends.filter(({ answers }) => answers.length === 0).length;
-  while (random() < 0.3) {
-    // Again while it recovers: before it is ready, or just after.
-    const starting = runtime.start().catch(() => undefined);
-    await pause(random() * 3_000);
-    await runtime.kill();
-    await starting;
-    kills++;
-  }
-  await runtime.start();
-  for (const send of sends) await retry(place, send);
-  const messages = await waitForRest(place, sends, REST_LIMIT_MS);
-  const uncertain = [...messages.values()].filter(({ status }) => status === 'uncertain');
-  for (const { id } of uncertain) {
-    const outcome = provider.callsFor(id).length > 0 ? 'sent' : 'not_sent';
-    await place.client.call('messages.resolve', {
-      params: { identity_id: place.sender.id, message_id: id },
-      body: { outcome },
-    });
-    messages.set(id, await readMessage(place, place.sender, id));
-  }
-  const faults = await judge(place, sends, messages, provider);
-  const late = [...messages.values()].filter((message) => !isAtRest(message)).length;
+function lineOf({ round, kills, ok, fail, indeterminate, uncertain, canceled, seconds, faults }: Round): string {
+  const known = `${ok} ok, ${fail} refused, ${indeterminate} indeterminate`;
+  const after = `${uncertain} uncertain, ${canceled} canceled`;
+  return `round ${round}: ${kills} kills; ${known}; ${after}; ${seconds} s: ${faults.length === 0 ? 'clean' : 'NOT CLEAN'}`;
+}
+
+function verdict(results: Round[], provider: ProviderLog, seed: number): number {
+  const sum = (key: 'kills' | 'seconds' | 'indeterminate' | 'uncertain'): number =>
+    results.reduce((total, result) => total + result[key], 0);
+  const faults = results.flatMap((result) => result.faults);
+  const seconds = sum('seconds');
   console.log(
-    `round ${number}: ${kills} kills, ${unanswered} of ${sends.length} unanswered, ${uncertain.length} uncertain, ${late} not at rest: ${faults.length === 0 ? 'clean' : 'NOT CLEAN'}`,
+    `${results.length} rounds, ${sum('kills')} kills, ${sum('indeterminate')} keys indeterminate at a kill, ` +
+      `${provider.taken.length} emails taken by the provider, ${sum('uncertain')} settled by a person; ` +
+      `${seconds.toFixed(0)} s, ${(seconds / Math.max(1, results.length)).toFixed(1)} s a round`,
   );
-  return { faults, kills };
-}
-
-/** Several clients at once, each with its share, some requests twice. */
-async function load(place: Place, sends: Send[], random: () => number): Promise<void> {
-  const queue = [...sends];
-  const clients = Array.from({ length: 6 }, async () => {
-    for (let send = queue.shift(); send !== undefined; send = queue.shift()) {
-      const twice = random() < 0.2;
-      await Promise.all(twice ? [post(place, send), post(place, send)] : [post(place, send)]);
-    }
-  });
-  await Promise.all(clients);
-}
-
-/** Until there is an answer: the client of the real world does not give up either. */
-async function retry(place: Place, send: Send): Promise<void> {
-  for (let attempt = 0; attempt < 20; attempt++) {
-    if ((await post(place, send)) !== null) return;
-    await pause(250);
-  }
-  send.faults.push('never answered');
+  for (const { title } of KILL_CHECKS) console.log(`  ${faults.length === 0 ? 'held' : 'looked at'}: ${title}`);
+  console.log(faults.length === 0 ? 'clean' : `NOT CLEAN: ${faults.length} faults; seed ${seed}`);
+  return faults.length === 0 ? 0 : 1;
 }
 
 process.exitCode = await main();

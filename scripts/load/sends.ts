@@ -94,6 +94,8 @@ const ENDED = ['delivered', 'bounced', 'complained', 'rejected', 'failed', 'supp
 
 /** Whether nothing more is going to happen to a message by itself. */
 export function isAtRest(message: MessageResource): boolean {
+  // The deliveries of a canceled message stay as they were.
+  if (message.status === 'canceled') return true;
   return (message.deliveries ?? []).every(({ address, status }) => {
     if (ENDED.includes(status) || (status === 'deferred' && address.startsWith('deferred'))) return true;
     // Sent by a person's word: the provider never told us its id, so it can tell nothing more.
@@ -106,16 +108,18 @@ export async function waitForRest(place: Place, sends: Send[], limitMs: number):
   const messages = new Map<string, MessageResource>();
   const ends = Date.now() + limitMs;
   for (;;) {
-    for (const send of sends) {
-      const id = send.answers[0]?.id;
-      const known = id === undefined ? undefined : messages.get(id);
-      if (id === undefined || (known !== undefined && isAtRest(known))) continue;
-      messages.set(id, await readMessage(place, send.from, id));
-    }
+    await Promise.all(
+      sends.map(async (send) => {
+        const id = send.answers[0]?.id;
+        const known = id === undefined ? undefined : messages.get(id);
+        if (id === undefined || (known !== undefined && isAtRest(known))) return;
+        messages.set(id, await readMessage(place, send.from, id));
+      }),
+    );
     const waiting = [...messages.values()].filter((message) => !isAtRest(message));
     if (waiting.length === 0 || Date.now() > ends) return messages;
     await new Promise((resolve) => {
-      setTimeout(resolve, 500);
+      setTimeout(resolve, 250);
     });
   }
 }

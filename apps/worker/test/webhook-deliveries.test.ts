@@ -23,7 +23,7 @@ beforeEach(() => {
 afterEach(() => hooks.end());
 
 describe('what happens', () => {
-  test('in a mailbox is posted as it was serialised, signed, and without following redirects', async () => {
+  test('in a mailbox is posted as it was serialised, signed, and without following redirects (V10)', async () => {
     const mine = await hooks.hook(['message.sent', 'message.delivered'], { identity_ids: [hooks.lab.ann] });
     const bobs = await hooks.hook(['*'], { identity_ids: [hooks.lab.bob] });
     const types = await hooks.hook(['message.bounced']);
@@ -95,7 +95,7 @@ describe('what happens', () => {
 });
 
 describe('an endpoint', () => {
-  test('that fails is tried again later, and its failures are counted until it succeeds', async () => {
+  test('that fails is tried again later, and its failures are counted until it succeeds (V10)', async () => {
     const hooked = await hooks.hook(['suppression.created']);
     hooks.net.endpoints.set(hooked.url, () => new Response('no', { status: 503 }));
     await hooks.something();

@@ -267,6 +267,20 @@ const MUTANTS: [string, string, Mutant][] = [
     },
   ],
   [
+    'I9',
+    'an end that is told as something else',
+    {
+      mailbox: {
+        bind: (query, bindings) =>
+          /^INSERT INTO outbox/.test(query)
+            ? bindings.map((value) =>
+                typeof value === 'string' ? value.replace('message.delivered', 'message.deferred') : value,
+              )
+            : bindings,
+      },
+    },
+  ],
+  [
     'S2',
     'a sweep that finds no orphans',
     {

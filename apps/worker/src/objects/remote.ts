@@ -13,9 +13,25 @@ export type Remote<T> = {
 };
 
 export function mailboxStub({ MAILBOX }: Env, id: string): Remote<IdentityMailbox> {
-  return MAILBOX.get(MAILBOX.idFromString(id)) as unknown as Remote<IdentityMailbox>;
+  const object = MAILBOX.idFromString(id);
+  return lasting(() => MAILBOX.get(object));
 }
 
 export function quotaStub({ QUOTA }: Env, id: string): Remote<TenantQuota> {
-  return QUOTA.get(QUOTA.idFromString(id)) as unknown as Remote<TenantQuota>;
+  const object = QUOTA.idFromString(id);
+  return lasting(() => QUOTA.get(object));
 }
+
+/**
+ * A stub of the platform breaks with the instance that it leads to, and would answer a second try with the error of the
+ * first. So every call gets one of its own.
+ */
+function lasting<T>(stub: () => object): Remote<T> {
+  return new Proxy({} as Remote<T>, {
+    get: (_target, name) =>
+      // Nobody waits for the object itself.
+      name === 'then' ? undefined : (...args: unknown[]) => (stub() as Methods)[String(name)]?.(...args),
+  });
+}
+
+type Methods = Record<string, (...args: unknown[]) => unknown>;

@@ -73,7 +73,7 @@ describe('an attempt', () => {
     expect(await attempted()).toEqual({ status: outcome, error, http_status: status });
   });
 
-  test.each(['timeout', 'dns', 'tls', 'connect'] as const)('that ends in %s has failed', async (error) => {
+  test.each(['timeout', 'dns', 'tls', 'connect'] as const)('that ends in %s has failed (V10)', async (error) => {
     hooks.answers.push(error);
     expect(await attempted()).toEqual({ status: 'failed', error, http_status: null });
   });

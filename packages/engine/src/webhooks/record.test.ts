@@ -26,7 +26,7 @@ async function attempt(event: EventId, error: WebhookError | null) {
 }
 
 describe('a delivery', () => {
-  test('that fails again and again is tried thirteen times over three days, and is dead then', async () => {
+  test('that fails again and again is tried thirteen times over three days, and is dead then (V10)', async () => {
     const [event = 'evt_'] = await hooks.told(1);
     const waits = [30 * S, 2 * M, 10 * M, 30 * M, H, 2 * H, 4 * H, 8 * H, 12 * H, 12 * H, 12 * H, 19 * H];
     for (const [n, wait] of waits.entries()) {

@@ -5,6 +5,7 @@ import { limitsKept, threadsInTurn } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
 import { allowedTransitions, canceledUnsent, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
+import { everythingTold } from './told.ts';
 import { webhooksTold } from './webhooks.ts';
 
 type Checker = (evidence: Evidence) => Violation[];
@@ -27,6 +28,7 @@ const AT_REST: readonly Checker[] = [
   sendersMaySend,
   suppressionsKept,
   eventsInOrder,
+  everythingTold,
   reportsUnderstood,
   webhooksTold,
   noOrphans,

@@ -29,6 +29,14 @@ export async function buildWorker(config = 'wrangler.toml'): Promise<string> {
   return entry;
 }
 
+/** What a configuration file binds a Worker to, in the form that the local runtime takes; plain data. */
+export async function workerOptions(config = 'wrangler.toml'): Promise<Record<string, unknown>> {
+  const { unstable_getMiniflareWorkerOptions } = await import('wrangler');
+  const { workerOptions: options } = unstable_getMiniflareWorkerOptions(join(ROOT, config));
+  const { modulesRules: _rules, rootPath: _root, ...worker } = options as Record<string, unknown>;
+  return worker;
+}
+
 async function inputKey(): Promise<string> {
   const hash = createHash('sha256');
   for (const input of INPUTS) {

@@ -6,7 +6,6 @@ import { createIdFactory } from '@pmail/core/ids.ts';
 import { parseApiKey } from '@pmail/core/keys/api-key.ts';
 import { bootstrapIds, bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
-import { unstable_getMiniflareWorkerOptions, unstable_splitSqlQuery } from 'wrangler';
 import { ROOT } from './build.ts';
 
 /**
@@ -16,6 +15,8 @@ import { ROOT } from './build.ts';
 
 export interface HostOptions {
   entry: string;
+  /** Bindings and settings of wrangler.toml, as `workerOptions` reads them. */
+  worker: Record<string, unknown>;
   state: string;
   port: number;
   vars: Record<string, string>;
@@ -28,15 +29,14 @@ export interface HostOptions {
   /** Port of the Worker itself, without the development server in front, or null. */
   direct_port: number | null;
   /** A second Worker beside it, for comparison, and its port. */
-  bare: { entry: string; port: number } | null;
+  bare: { entry: string; worker: Record<string, unknown>; port: number } | null;
   /** False: no rate limits, for loads that are not their subject. The local limiter also writes to disk for each call. */
   limits: boolean;
 }
 
 async function main(): Promise<void> {
   const options = JSON.parse(process.argv[2] ?? '{}') as HostOptions;
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(ROOT, 'wrangler.toml'));
-  const { modulesRules: _rules, rootPath: _root, ...worker } = workerOptions as Record<string, unknown>;
+  const { worker } = options;
   if (!options.limits) {
     const names = Object.keys(worker['ratelimits'] as object);
     const open = Object.fromEntries(names.map((name) => [name, { name: 'limiter', entrypoint: 'OpenLimiter' }]));
@@ -112,9 +112,7 @@ function direct(port: number | null): object {
   return port === null ? {} : { unsafeDirectSockets: [{ host: '127.0.0.1', port }] };
 }
 
-function bareWorker({ entry, port }: NonNullable<HostOptions['bare']>): object {
-  const { workerOptions } = unstable_getMiniflareWorkerOptions(join(ROOT, 'bench/bare/wrangler.toml'));
-  const { modulesRules: _rules, rootPath: _root, ...worker } = workerOptions as Record<string, unknown>;
+function bareWorker({ entry, worker, port }: NonNullable<HostOptions['bare']>): object {
   return { ...worker, name: 'bare', modules: true, scriptPath: entry, ...direct(port) };
 }
 
@@ -132,6 +130,8 @@ async function migrate(mf: Miniflare): Promise<void> {
   const folder = join(ROOT, 'migrations');
   for (const name of (await readdir(folder)).sort()) {
     if (!name.endsWith('.sql') || applied.has(name)) continue;
+    // A second of loading, which a restart on the same state need not wait for.
+    const { unstable_splitSqlQuery } = await import('wrangler');
     const statements = unstable_splitSqlQuery(await readFile(join(folder, name), 'utf8'));
     await db.batch([
       ...statements.map((text) => db.prepare(text)),

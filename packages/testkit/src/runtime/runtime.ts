@@ -6,7 +6,7 @@ import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeApiKey } from '@pmail/core/keys/api-key.ts';
-import { buildWorker, ensureFolder } from './build.ts';
+import { buildWorker, ensureFolder, workerOptions } from './build.ts';
 import type { HostOptions } from './host.ts';
 import { takeState } from './lock.ts';
 
@@ -61,6 +61,7 @@ export class Runtime {
     const runtime = new Runtime(
       {
         entry: await buildWorker(),
+        worker: await workerOptions(),
         state: join(options.state, 'runtime'),
         port,
         platform_key,
@@ -68,7 +69,10 @@ export class Runtime {
         limits: options.limits ?? true,
         consume: options.consume ?? true,
         direct_port: options.direct === true ? await freePort() : null,
-        bare: options.bare === undefined ? null : { entry: options.bare, port: await freePort() },
+        bare:
+          options.bare === undefined
+            ? null
+            : { entry: options.bare, worker: await workerOptions('bench/bare/wrangler.toml'), port: await freePort() },
         vars: {
           PM_ENV: 'local',
           PM_JURISDICTION: 'default',
@@ -93,6 +97,13 @@ export class Runtime {
   /** The second Worker, where there is one. */
   get bare(): string {
     return `http://127.0.0.1:${this.#options.bare?.port ?? 0}`;
+  }
+
+  /** Id of the process, which leads the group of everything it started. @throws when it does not run */
+  get pid(): number {
+    const pid = this.#child?.pid;
+    if (pid === undefined) throw new Error('the runtime does not run');
+    return pid;
   }
 
   /** Starts the process again, on the state that is there. */

@@ -171,7 +171,7 @@ test('a failing endpoint is tried again with a fresh timestamp and the same byte
   await drop(hook.id);
 });
 
-test('while one endpoint hangs no other waits', async () => {
+test('while one endpoint hangs no other waits (V10)', async () => {
   const slow = await endpoint();
   const quick = await endpoint();
   receiver.behave(slow.path, () => {});

@@ -1,0 +1,162 @@
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { consume, diesOnce, FaultLab, outboundOf, PLATFORM_FAILURES, platformError } from './faults.ts';
+import { accepted, atRest, inMailbox, letter, mailboxObject, post, until, waiting } from './mail.ts';
+import { keepStorage } from './storage.ts';
+import { call, refusal, sql } from './support.ts';
+
+/** Objects that go away between two steps, and objects whose storage is of the version before or after the code's. */
+
+keepStorage();
+
+let own: FaultLab;
+
+beforeAll(async () => {
+  own = await FaultLab.make();
+});
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe('a mailbox that cannot be reached', () => {
+  test.each(PLATFORM_FAILURES)(
+    'with an error %s refuses a send, and its repeat is the first (P6)',
+    async (_what, facts) => {
+      vi.spyOn(console, 'error').mockReturnValue();
+      const from = await own.somebody();
+      const get = env.MAILBOX.get.bind(env.MAILBOX);
+      vi.spyOn(env.MAILBOX, 'get').mockImplementation((id, options) => {
+        const stub = get(id, options);
+        return new Proxy(stub, {
+          get: (target, name) =>
+            name === 'submit' ? () => Promise.reject(platformError(facts)) : (Reflect.get(target, name) as unknown),
+        });
+      });
+      const input = { params: { identity_id: from }, body: letter(), headers: { 'idempotency-key': 'k' } };
+      expect((await refusal(own.lab.key, 'messages.send', input)).code).toBe('unavailable');
+      vi.restoreAllMocks();
+      expect(await outboundOf(from)).toEqual([]);
+      expect((await accepted(own.lab.key, from, letter(), 'k')).deduplicated).toBe(false);
+    },
+  );
+});
+
+describe('a mailbox whose instance dies', () => {
+  test('while its message is on the way to the object store has kept nothing of it (S2, P1)', async () => {
+    vi.spyOn(console, 'error').mockReturnValue();
+    const from = await own.somebody();
+    await atRest(from);
+    const put = env.BLOBS.put.bind(env.BLOBS) as (key: string, ...rest: unknown[]) => Promise<unknown>;
+    vi.spyOn(env.BLOBS, 'put').mockImplementationOnce((async (key: string, ...rest: unknown[]) => {
+      const object = await put(key, ...rest);
+      await runInDurableObject(await mailboxObject(from), (_mailbox, state) => state.abort('evicted')).catch(
+        () => null,
+      );
+      return object;
+    }) as never);
+    expect((await post(own.lab.key, from, letter(), 'k')).status).toBeGreaterThanOrEqual(500);
+    expect(await outboundOf(from)).toEqual([]);
+    expect((await accepted(own.lab.key, from, letter(), 'k')).deduplicated).toBe(false);
+    expect(await outboundOf(from)).toHaveLength(1);
+  });
+
+  test.each([
+    ['before it was given', 'before'],
+    ['after it was given', 'after'],
+  ] as const)('with a claim %s: asking again gets it, and the message leaves once (C4, P1)', async (_what, when) => {
+    vi.spyOn(console, 'warn').mockReturnValue();
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from, letter({ to: ['reject@simulator.invalid'] }));
+    const dying = diesOnce('beginTransport', when);
+    const { explicitAcks } = await consume(from, id);
+    expect([dying.calls(), explicitAcks.length]).toEqual([2, 1]);
+    expect(await own.status(from, id)).toBe('rejected');
+    expect(await inMailbox(from, 'SELECT result FROM attempts')).toEqual([{ result: 'rejected' }]);
+  });
+
+  test.each([
+    ['before it was written', 'before'],
+    ['after it was written', 'after'],
+  ] as const)('with an outcome %s: reporting again is heard by the next one (O1, O2, P1)', async (_what, when) => {
+    vi.spyOn(console, 'warn').mockReturnValue();
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from, letter({ to: ['reject@simulator.invalid'] }));
+    const dying = diesOnce('recordOutcome', when);
+    const { explicitAcks } = await consume(from, id);
+    expect([dying.calls(), explicitAcks.length]).toEqual([2, 1]);
+    expect(await own.status(from, id)).toBe('rejected');
+    expect(await inMailbox(from, 'SELECT result FROM attempts')).toEqual([{ result: 'rejected' }]);
+  });
+
+  test('after a cancel was on disk: the repeat hears that it is canceled already (S14, P1)', async () => {
+    vi.spyOn(console, 'error').mockReturnValue();
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from);
+    diesOnce('cancel', 'after');
+    const params = { identity_id: from, message_id: id };
+    expect((await refusal(own.lab.key, 'messages.cancel', { params })).code).toBe('internal_error');
+    expect(await own.status(from, id)).toBe('canceled');
+    expect((await consume(from, id)).explicitAcks).toHaveLength(1);
+    expect(await inMailbox(from, 'SELECT * FROM attempts')).toEqual([]);
+  });
+});
+
+/** Storage as code of another version has left it, found by a new instance. */
+async function rewritten(from: string, ...statements: string[]): Promise<void> {
+  await runInDurableObject(await mailboxObject(from), (_mailbox, { storage }) => {
+    storage.transactionSync(() => {
+      for (const text of statements) storage.sql.exec(text);
+    });
+  });
+  await evictDurableObject(await mailboxObject(from));
+}
+
+describe('storage of another version', () => {
+  test('of the one before is brought up to date with everything in it, and goes on sending (P3)', async () => {
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from);
+    await atRest(from);
+    const [before] = await inMailbox(from, "SELECT v FROM meta WHERE k = 'schema_version'");
+    // What the second step of the schema has brought, taken away again.
+    await rewritten(
+      from,
+      'DROP TABLE lost_sends',
+      'ALTER TABLE deliveries DROP COLUMN reported_at',
+      "UPDATE meta SET v = '1' WHERE k = 'schema_version'",
+    );
+    expect(await own.status(from, id)).toBe('queued');
+    expect(await inMailbox(from, "SELECT v FROM meta WHERE k = 'schema_version'")).toEqual([before]);
+    expect(await inMailbox(from, 'SELECT reported_at FROM deliveries')).toEqual([{ reported_at: null }]);
+    await consume(from, id);
+    await until(async () => expect(await own.status(from, id)).toBe('delivered'));
+  });
+
+  test('of the one after is left as it is, and serves the code of before it (P3)', async () => {
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from);
+    await atRest(from);
+    await rewritten(
+      from,
+      "ALTER TABLE messages ADD COLUMN tone TEXT NOT NULL DEFAULT 'plain'",
+      'CREATE TABLE moods (id TEXT PRIMARY KEY)',
+      "UPDATE meta SET v = '99' WHERE k = 'schema_version'",
+    );
+    await consume(from, id);
+    await until(async () => expect(await own.status(from, id)).toBe('delivered'));
+    await accepted(own.lab.key, from);
+    expect(await inMailbox(from, "SELECT v FROM meta WHERE k = 'schema_version'")).toEqual([{ v: '99' }]);
+    expect(await inMailbox(from, 'SELECT DISTINCT tone FROM messages')).toEqual([{ tone: 'plain' }]);
+  });
+
+  test('of a directory one step ahead serves the code of before it (P3)', async () => {
+    await sql('ALTER TABLE identities ADD COLUMN tone TEXT');
+    await sql("ALTER TABLE event_index ADD COLUMN tone TEXT NOT NULL DEFAULT 'plain'");
+    const from = await own.somebody();
+    const { id } = await accepted(own.lab.key, from);
+    await until(async () => expect(await own.status(from, id)).toBe('delivered'));
+    await atRest(from);
+    expect((await call(own.lab.key, 'identities.get', { params: { identity_id: from } })).status).toBe('active');
+  });
+});

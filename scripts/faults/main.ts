@@ -1,0 +1,28 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readResults } from '../mutants/results.ts';
+import { CASE_IDS, OPEN } from './cases.ts';
+import { checkers, collect, countedCases, ROOT } from './collect.ts';
+import { page, problems } from './page.ts';
+
+/** `npm run generate` writes docs/faults.md; `--check` says whether it is what the tests say, and whether a case has none. */
+
+const PATH = join(ROOT, 'docs/faults.md');
+const shown = collect();
+const wrong = problems(shown, CASE_IDS, OPEN);
+for (const problem of wrong) console.error(`docs/faults.md: ${problem}`);
+const text = page({
+  shown,
+  checkers: checkers(),
+  counted: countedCases(),
+  mutants: readResults(),
+  beyond: readFileSync(join(ROOT, 'scripts/faults/beyond.md'), 'utf8'),
+});
+if (process.argv.includes('--check')) {
+  const stale = readFileSync(PATH, 'utf8') !== text;
+  if (stale) console.error('docs/faults.md is not what the tests say; run: npm run generate');
+  if (stale || wrong.length > 0) process.exitCode = 1;
+} else {
+  writeFileSync(PATH, text);
+  if (wrong.length > 0) process.exitCode = 1;
+}

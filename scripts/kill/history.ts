@@ -1,0 +1,75 @@
+import { ApiError } from '@pmail/client/client.ts';
+import type { Place } from '../load/place.ts';
+import { post, type Send } from '../load/sends.ts';
+import type { Fault } from '../load/verdict.ts';
+
+/** What a client knows of each key: it has an answer, was refused for good, or does not know. */
+export type Known = 'ok' | 'fail' | 'indeterminate';
+
+/** One key with everything that its client has done and heard. */
+export interface Story {
+  send: Send;
+  /** What the client knew when the runtime died. */
+  known: Known;
+  /** Whether somebody tries to cancel it, and what came of that. */
+  cancel: 'none' | 'asked' | 'canceled' | 'refused';
+  faults: Fault[];
+}
+
+export function story(send: Send): Story {
+  return { send, known: 'indeterminate', cancel: 'none', faults: [] };
+}
+
+/** Requests of one key while the runtime lives: once or twice at once, and sometimes a cancel behind it. */
+export async function live(place: Place, own: Story, chance: () => number): Promise<void> {
+  const { send } = own;
+  const twice = chance() < 0.2;
+  const cancels = chance() < 0.12;
+  const other = chance() < 0.1;
+  await Promise.all(twice ? [post(place, send), post(place, send)] : [post(place, send)]);
+  own.known = send.answers.length > 0 ? 'ok' : send.faults.length > 0 ? 'fail' : 'indeterminate';
+  if (cancels) await cancel(place, own);
+  if (other && own.known === 'ok') await conflict(place, own);
+}
+
+async function cancel(place: Place, own: Story): Promise<void> {
+  const [answer] = own.send.answers;
+  if (answer === undefined) return;
+  own.cancel = 'asked';
+  try {
+    await place.client.call('messages.cancel', {
+      params: { identity_id: place.sender.id, message_id: answer.id },
+    });
+    own.cancel = 'canceled';
+  } catch (error) {
+    if (error instanceof ApiError && !error.retryable) own.cancel = 'refused';
+  }
+}
+
+/** The key with another body: an answer that is not a refusal, or no answer at all. */
+export async function conflict(place: Place, own: Story): Promise<void> {
+  const { send } = own;
+  try {
+    await place.client.call('messages.send', {
+      params: { identity_id: send.from.id },
+      body: { ...send.body, text: 'Another text.' } as never,
+      idempotencyKey: send.key,
+    });
+    own.faults.push({ invariant: 'I5', text: `${send.title}: another body was accepted under its key` });
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.retryable || error.code === 'idempotency_conflict') return;
+    own.faults.push({ invariant: 'I5', text: `${send.title}: another body was answered with ${error.code}` });
+  }
+}
+
+/** Until there is an answer, as a client of the real world goes on. */
+export async function insist(place: Place, own: Story): Promise<void> {
+  for (let attempt = 0; attempt < 60; attempt++) {
+    if ((await post(place, own.send)) !== null) return;
+    if (own.send.faults.length > 0) return;
+    await new Promise((resolve) => {
+      setTimeout(resolve, 200);
+    });
+  }
+  own.faults.push({ invariant: 'I2', text: `${own.send.title}: never answered` });
+}
