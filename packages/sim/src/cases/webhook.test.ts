@@ -225,9 +225,12 @@ describe('V10 a delivery', () => {
         id = await endpoint(own, ['fail', 'take']);
         await own.send('key');
         await own.wait(5 * MINUTE);
+        // The power is lost when the second send is sure, and not in the middle of its call.
+        own.stage.universe.atMark('outcome.committed', 2, () => {
+          own.stage.universe.scheduler.after(SECOND, () => own.stage.deployment.powerLoss(true));
+        });
         await own.send('again');
-        await own.wait(3 * SECOND);
-        own.stage.deployment.powerLoss(true);
+        await own.wait(MINUTE);
       },
     );
     expect(heard(scene, id ?? fail())).toEqual([...SENT_AND_DELIVERED, ...SENT_AND_DELIVERED]);
