@@ -45,7 +45,7 @@ test.each<Partial<Env>>([
 });
 
 const faults = (change: Partial<Record<keyof Env, string>>): string[] => {
-  const result = readConfig({ ...env, ...change } as Env);
+  const result = readConfig({ ...env, PM_RELAY_LOOPBACK: 'off', ...change } as Env);
   return result.ok ? [] : result.invalid;
 };
 
