@@ -28,6 +28,8 @@ export function misjudged(
     return named === answer.message_id ? null : `${event.event_id} names ${named} and went to ${answer.message_id}`;
   }
   if (answer.kind !== 'reconciled') return null;
+  // A relay's id is made of ours, and the first of several calls for one message has told it.
+  if (event.provider_message_id?.endsWith(`:${answer.message_id}`) === true) return null;
   const others = sql
     .all<Uncertain>(
       `SELECT m.id, m.from_address, m.subject, d.updated_at AS since FROM deliveries d
