@@ -101,6 +101,11 @@ export const MAILBOX_MIGRATIONS: readonly Migration[] = [
       // Accepted sends that a restore has taken away, found in the object store, until they are put back.
       `CREATE TABLE lost_sends (
         key_hash TEXT PRIMARY KEY, message_id TEXT NOT NULL, evidence_json TEXT NOT NULL) WITHOUT ROWID`,
+    ],
+  },
+  {
+    version: 3,
+    statements: [
       // When, by its provider's clock, the report was made that the present details come from.
       'ALTER TABLE deliveries ADD COLUMN reported_at INTEGER',
     ],
