@@ -60,7 +60,7 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
         JSON.stringify(others.known),
       );
       enterRestored(world, others.taken);
-      renumberWaiting(sql);
+      renumberWaiting(sql, last.seq);
       continue;
     }
     // The batch was everything that waited up to its last number; a list of a hundred would be one value too many.

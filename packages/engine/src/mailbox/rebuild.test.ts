@@ -220,6 +220,29 @@ describe('a mailbox put back to an earlier time (P7)', () => {
     expect(Math.min(...sequences)).toBeGreaterThan(Math.max(...told.map(({ sequence }) => sequence)));
   });
 
+  test('keeps them of as many as waited, however many batches they are', async () => {
+    const count = LIMITS.outbox_batch_max * 2 + 50;
+    rig.sink.failNext(1_000);
+    for (let n = 0; n < count; n++) {
+      const known = { id: rig.newId('evt', rig.clock.now), occurred_at: rig.clock.now };
+      await rig.engine.emitEvent('suppression.created', { n }, known);
+    }
+    const waiting = rig.sql.all('SELECT seq, event_id, payload_json FROM outbox ORDER BY seq');
+    const back = rig.storage.pointInTime();
+    rig.sink.failNext(0);
+    await rig.send({ key: 'forgotten', body: { to: [JO] } });
+    await rig.engine.emitEvent('suppression.created', {}, { id: rig.newId('evt', 0), occurred_at: 0 });
+    await rig.advance(HOUR);
+    const told = rig.dispatched.length;
+    expect(told).toBeGreaterThan(count);
+    back();
+    rig.restart();
+    await rig.advance(HOUR);
+    expect(rig.sql.all('SELECT seq, event_id, payload_json FROM outbox ORDER BY seq LIMIT ?', count)).toEqual(waiting);
+    expect(new Set(rig.dispatched.map(({ id }) => id)).size).toBe(rig.dispatched.length);
+    expect(rig.sql.all('SELECT seq FROM outbox WHERE dispatched_at IS NULL')).toEqual([]);
+  });
+
   test('numbers its events above all that were given out before', async () => {
     const { indexed } = await turnBack();
     const highest = rig.lastSequence ?? 0;

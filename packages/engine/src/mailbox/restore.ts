@@ -59,16 +59,17 @@ export function enterRestored(world: MailboxWorld, known: number): void {
 }
 
 /**
- * Gives the events that wait numbers above all that were given out before. Only the index can say which of them it has
- * seen; those have to be marked as handed on before.
+ * Gives the events that wait, up to a number, others above all that were given out before. Only the index can say which of
+ * them it has seen; those have to be marked as handed on before, and the rest, about which it was not asked, keep theirs.
  */
-export function renumberWaiting(sql: Sql): void {
-  sql.transaction(() => renumber(sql));
+export function renumberWaiting(sql: Sql, upTo: number): void {
+  sql.transaction(() => renumber(sql, upTo));
 }
 
-function renumber(sql: Sql): void {
+function renumber(sql: Sql, upTo: number): void {
   const waiting = sql.all<{ seq: number; payload_json: string }>(
-    'SELECT seq, payload_json FROM outbox WHERE dispatched_at IS NULL ORDER BY seq DESC',
+    'SELECT seq, payload_json FROM outbox WHERE dispatched_at IS NULL AND seq <= ? ORDER BY seq DESC',
+    upTo,
   );
   const last = eventSequence(sql) + waiting.length;
   // From the last one down and always upwards, so that no two ever have one number.
