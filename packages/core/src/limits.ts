@@ -156,6 +156,8 @@ export const LIMITS = {
   webhook_endpoints_cache_ms: 30_000,
   webhook_wait_ms_max: 24 * 3_600_000,
   webhook_lease_ms: 120_000,
+  /** No deadline of an object and no wait of a delivery is longer: clean-ups and refused daily limits come after a day. */
+  wait_ms_max: 2 * 86_400_000,
   webhook_sweep_after_ms: 60_000,
   /** An event older than this is no more fanned out by the sweep. */
   fanout_until_ms: 3_600_000,

@@ -1,5 +1,6 @@
+import { LIMITS } from '@pmail/core/limits.ts';
 import { deleteMeta, metaWithPrefix, readMeta, writeMeta } from './meta.ts';
-import type { AlarmClock } from './ports.ts';
+import type { AlarmClock, Log } from './ports.ts';
 import type { Sql } from './sql.ts';
 
 /**
@@ -75,19 +76,27 @@ export function dueDeadlines(sql: Sql, now: number): { purpose: string; at: numb
     .sort((a, b) => a.at - b.at);
 }
 
-/** No wait is longer: clean-ups and refused daily limits come after a day at most. */
-export const LONGEST_WAIT_MS = 2 * 86_400_000;
-
 /** Whether nothing ever waits for so late a moment, so that it was set by a clock that ran ahead. */
 export function isFarAhead(at: number, now: number): boolean {
-  return at > now + LONGEST_WAIT_MS;
+  return at > now + LIMITS.wait_ms_max;
 }
 
-/** Purposes whose deadline nothing can be waiting for. */
-export function strayDeadlines(sql: Sql, now: number): string[] {
-  return metaWithPrefix(sql, 'alarm:')
-    .filter(({ v }) => isFarAhead(Number(v), now))
-    .map(({ k }) => k.slice('alarm:'.length));
+/**
+ * What was put off while the clock ran far ahead would wait until that time has really come. Deadlines that nothing can be
+ * waiting for are due now, after the object has done the same with the times that they were made of.
+ *
+ * @param rows runs inside the transaction
+ */
+export function pullBack(world: AlarmWorld & { log: Log }, rows: (now: number, farthest: number) => void): void {
+  const { sql } = world;
+  const now = world.now();
+  const ahead = metaWithPrefix(sql, 'alarm:').filter(({ v }) => isFarAhead(Number(v), now));
+  if (ahead.length === 0) return;
+  sql.transaction(() => {
+    rows(now, now + LIMITS.wait_ms_max);
+    for (const { k } of ahead) setDeadline(world, k.slice('alarm:'.length), now);
+  });
+  world.log('warn', 'clock_went_back', { deadlines: ahead.length });
 }
 
 /** Puts the platform alarm where the rows say, when this instance does not know it to stand there. */
@@ -102,13 +111,15 @@ export function arm(world: AlarmWorld): void {
  * For every entry to the object: a fresh instance arms the alarm from the rows, and one whose deadline has long passed
  * takes the alarm for lost and sets it again.
  *
- * @returns the earliest deadline, Unix ms
+ * @returns whether even the earliest deadline is one to be pulled back
  */
-export function rearm(world: AlarmWorld): number | null {
+export function rearm(world: AlarmWorld): boolean {
+  const now = world.now();
   const earliest = earliestDeadline(world.sql);
-  const lost = earliest !== null && earliest < world.now() - OVERDUE_MS;
-  if (world.alarms.armed === earliest && !lost) return earliest;
-  world.alarm.set(lost ? world.now() : earliest);
-  world.alarms.armed = earliest;
-  return earliest;
+  const lost = earliest !== null && earliest < now - OVERDUE_MS;
+  if (world.alarms.armed !== earliest || lost) {
+    world.alarm.set(lost ? now : earliest);
+    world.alarms.armed = earliest;
+  }
+  return earliest !== null && isFarAhead(earliest, now);
 }

@@ -5,7 +5,7 @@ import type { EventType } from '@pmail/core/events/types.ts';
 import type { AttachmentId, EventId, MessageId, ThreadId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
-import { type AlarmMemory, dueDeadlines, forgettingSql, isFarAhead, rearm, setDeadline } from '../alarms.ts';
+import { type AlarmMemory, dueDeadlines, forgettingSql, rearm, setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import type { SendState } from '../quota/types.ts';
 import { migrate } from '../sql.ts';
@@ -15,7 +15,7 @@ import { type BeginAnswer, type BeginRequest, beginTransport } from './begin-tra
 import { type CancelAnswer, cancel, type StopAnswer, stopSend } from './cancel.ts';
 import { expireClaims } from './claim-expiry.ts';
 import { isWaiting } from './claims.ts';
-import { pullBack } from './clock-back.ts';
+import { pullMailBack } from './clock-back.ts';
 import { dispatchQueued } from './dispatch.ts';
 import { type DryRunAnswer, dryRun } from './dry-run.ts';
 import { applyDsn, type DsnAnswer } from './event-dsn.ts';
@@ -235,7 +235,7 @@ export class MailboxEngine {
       }
     }
     // What was due may have been put off to where the clock once was.
-    pullBack(world);
+    pullMailBack(world);
     rearm(world);
   }
 
@@ -270,8 +270,7 @@ export class MailboxEngine {
   }
 
   #enter(): MailboxWorld {
-    const earliest = rearm(this.#world);
-    if (earliest !== null && isFarAhead(earliest, this.#world.now())) pullBack(this.#world);
+    if (rearm(this.#world)) pullMailBack(this.#world);
     return this.#world;
   }
 }

@@ -7,8 +7,7 @@ import type { MailboxWorld } from './world.ts';
 /** How attachments that do not fit become links; null where the policy refuses them instead. */
 export interface Linking {
   key: LinkKey;
-  /** Host of the API, where the links lead. */
-  /** Scheme and host of the API. */
+  /** Scheme and host of the API, where the links lead. */
   origin: string;
   ttl_hours: number;
 }

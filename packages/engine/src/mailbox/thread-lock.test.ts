@@ -1,6 +1,6 @@
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { JO, KIM, MailboxRig, MINUTE, SECOND, type SendOptions } from './mailbox.fixture.ts';
+import { DAY, JO, KIM, MailboxRig, MINUTE, SECOND, type SendOptions } from './mailbox.fixture.ts';
 import { accepted, attempt, facts, REJECTED, Run, retryLater, TIMEOUT } from './transport.fixture.ts';
 
 let rig: MailboxRig;
@@ -47,6 +47,14 @@ describe('a message of a thread', () => {
     expect(waits).toBe(4);
     expect(lock().owner).toBe(after.id);
     expect(rig.clock.now).toBe(Date.parse(before.received_at) + SECOND);
+  });
+
+  test('does not wait for a lock that was taken before the clock was put back (K2)', async () => {
+    await rig.send(next());
+    rig.clock.now -= DAY;
+    const after = await rig.send(next());
+    expect(lock()).toEqual({ owner: after.id, until: rig.clock.now + 2 * MINUTE });
+    expect(rig.clock.now).toBe(Date.parse(after.received_at));
   });
 
   test('is refused after ten seconds, and nothing of it is kept', async () => {

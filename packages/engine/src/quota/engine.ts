@@ -1,10 +1,10 @@
 import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
-import { type AlarmMemory, dueDeadlines, forgettingSql, isFarAhead, rearm, setDeadline } from '../alarms.ts';
+import { type AlarmMemory, dueDeadlines, forgettingSql, rearm, setDeadline } from '../alarms.ts';
 import { readMeta, writeMeta } from '../meta.ts';
 import { migrate } from '../sql.ts';
 import { billingPeriod, rollPeriod } from './billing.ts';
-import { expireHolds, pullBack } from './hold-expiry.ts';
+import { expireHolds, pullHoldsBack } from './hold-expiry.ts';
 import { recordOutcome } from './outcomes.ts';
 import { type QuotaEngineWorld, reserve } from './reserve.ts';
 import { QUOTA_MIGRATIONS } from './schema.ts';
@@ -103,14 +103,13 @@ export class QuotaEngine {
         setDeadline(world, purpose, now + world.waits.quota_task_retry_ms);
       }
     }
-    pullBack(world);
+    pullHoldsBack(world);
     rearm(world);
   }
 
   /** Entering puts a lost alarm back; the hourly roll-up of usage enters every quota. */
   #enter(): QuotaEngineWorld {
-    const earliest = rearm(this.#world);
-    if (earliest !== null && isFarAhead(earliest, this.#world.now())) pullBack(this.#world);
+    if (rearm(this.#world)) pullHoldsBack(this.#world);
     return this.#world;
   }
 

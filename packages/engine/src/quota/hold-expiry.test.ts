@@ -3,6 +3,8 @@ import { DAY, DESK, HOUR, MINUTE, NOW, QuotaRig, SECOND } from './quota.fixture.
 
 /** A hold past its time is the only trace of a send whose process died: its mailbox is asked (S10). */
 
+const YEAR = 365 * DAY;
+
 let rig: QuotaRig;
 
 beforeEach(() => {
@@ -49,6 +51,19 @@ describe('a hold past its time, of a send that', () => {
     // Its settlement comes late, and counts.
     rig.settle('m1', { consume: 3 });
     expect(rig.books).toEqual({ used: 3, held: 0 });
+  });
+
+  test('is of a time when the clock ran a year ahead: it is asked about when the clock is back (K1)', async () => {
+    rig.now += YEAR;
+    rig.reserve({ ref: 'ahead' });
+    rig.now -= YEAR;
+    rig.states.set('m1', 'ended').set('ahead', 'ended');
+    await rig.advance(15 * MINUTE);
+    // The quarter-hourly roll-up enters, and with it the alarm stands where the rows say.
+    rig.quota.usage();
+    await rig.advance(20 * MINUTE);
+    expect(rig.asked).toContain('ahead');
+    expect(rig.holds()).toEqual([]);
   });
 
   test('cannot be asked about: it stays held until the mailbox answers', async () => {

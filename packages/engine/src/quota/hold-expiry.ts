@@ -1,5 +1,5 @@
 import type { IdentityId } from '@pmail/core/ids.ts';
-import { deadline, LONGEST_WAIT_MS, setDeadline, strayDeadlines } from '../alarms.ts';
+import { deadline, pullBack, setDeadline } from '../alarms.ts';
 import type { QuotaEngineWorld } from './reserve.ts';
 import { applyTask, dropHold } from './settle.ts';
 
@@ -47,14 +47,8 @@ export async function expireHolds(world: QuotaEngineWorld): Promise<void> {
 }
 
 /** Holds of a time when the clock ran ahead are looked at now, and not when that time has really come. */
-export function pullBack(world: QuotaEngineWorld): void {
-  const { sql } = world;
-  const now = world.now();
-  const ahead = strayDeadlines(sql, now);
-  if (ahead.length === 0) return;
-  sql.transaction(() => {
-    sql.run('UPDATE holds SET expires_at = ? WHERE expires_at > ?', now, now + LONGEST_WAIT_MS);
-    for (const purpose of ahead) setDeadline(world, purpose, now);
+export function pullHoldsBack(world: QuotaEngineWorld): void {
+  pullBack(world, (now, farthest) => {
+    world.sql.run('UPDATE holds SET expires_at = ? WHERE expires_at > ?', now, farthest);
   });
-  world.log('warn', 'clock_went_back', { deadlines: ahead.length });
 }

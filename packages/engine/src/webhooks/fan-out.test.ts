@@ -159,6 +159,7 @@ const AUDIT = {
 } as const;
 
 const MINUTE = 60_000;
+const YEAR = 365 * 86_400_000;
 
 describe('the sweep', () => {
   test('tells of events that the queue has lost, from a minute to an hour after they happened', async () => {
@@ -200,6 +201,25 @@ describe('the sweep', () => {
     expect(await sweepWebhooks(hooks.world)).toBe(1);
     await hooks.run();
     expect(await hooks.attempts(id)).toMatchObject([{ attempt: 1, status: 'succeeded' }]);
+  });
+
+  test('finds what was told or put off by a clock that ran a year ahead (K1)', async () => {
+    const id = await hooks.endpoint();
+    const [event = 'evt_'] = await hooks.told(1);
+    hooks.now += YEAR;
+    await hooks.record(id, await hooks.take(id, event), 'timeout');
+    const ahead = await hooks.event();
+    hooks.jobs.length = 0;
+    hooks.now -= YEAR;
+    expect(await sweepWebhooks(hooks.world)).toBe(1);
+    expect(hooks.queued()).toEqual([`fanout ${ahead}`]);
+    hooks.now += MINUTE;
+    expect(await sweepWebhooks(hooks.world)).toBe(2);
+    await hooks.run();
+    const attempts = (await hooks.attempts(id)).filter(
+      ({ event_id, status }) => event_id === event && status === 'succeeded',
+    );
+    expect(attempts).toMatchObject([{ attempt: 2 }]);
   });
 
   test('delivers after a wait that is longer than a queue can hold', async () => {

@@ -84,12 +84,7 @@ export async function sweepWebhooks(world: Pick<WebhookWorld, 'db' | 'now' | 'qu
   return events.length + late.length;
 }
 
-/** Longer than any wait or lease. */
-const LONGEST_WAIT_MS = 2 * LIMITS.webhook_wait_ms_max;
-
 /** Deliveries that were put off by a clock that ran away wait for no time that is so far ahead. */
 async function pullBack(db: Db, now: number): Promise<void> {
-  await db.batch([
-    statement('UPDATE webhook_work SET due_at = ?1, taken_until = NULL WHERE due_at > ?2', now, now + LONGEST_WAIT_MS),
-  ]);
+  await db.batch([statement('UPDATE webhook_work SET due_at = ? WHERE due_at > ?', now, now + LIMITS.wait_ms_max)]);
 }

@@ -10,6 +10,7 @@ import { Hooks } from './webhooks.fixture.ts';
 /** Taking deliveries up: one at a time each, a few at once for an endpoint, and the next when one has ended. */
 
 const LEASE = LIMITS.webhook_lease_ms;
+const YEAR = 365 * 86_400_000;
 const PLACES = LIMITS.webhook_parallel_count_max;
 
 let hooks: Hooks;
@@ -40,6 +41,13 @@ describe('a delivery', () => {
     hooks.now += LEASE - 1;
     expect(await hooks.take(endpoint, event)).toBeUndefined();
     hooks.now += 1;
+    expect(await hooks.take(endpoint, event)).toMatchObject({ attempt: 1, step: 1 });
+  });
+
+  test('is taken up again when its lease was given by a clock that ran ahead (K1)', async () => {
+    hooks.now += YEAR;
+    await hooks.take(endpoint, event);
+    hooks.now -= YEAR;
     expect(await hooks.take(endpoint, event)).toMatchObject({ attempt: 1, step: 1 });
   });
 
