@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { chancesOf } from './faults.ts';
 import { type Reduction, randomSchedule } from './random.ts';
+import { report } from './report.fixture.ts';
 import type { Report } from './schedule.ts';
 import { describe as optionsOf, shrink } from './shrink.ts';
 
@@ -10,27 +11,16 @@ const SEED = 8;
 const ON = chancesOf(randomSchedule(SEED).faults);
 const GUILTY = ON[Math.floor(ON.length / 2)];
 
-function report(broken: string[]): Report {
-  return {
-    seed: SEED,
-    violations: broken.map((invariant) => ({ invariant, text: 'x' })),
-    history: [],
-    marks: new Map(),
-    cases: new Map(),
-    happened: new Set(),
-    transitions: new Map(),
-    struck: [],
-    steps: 0,
-    virtual_ms: 0,
-  };
+function broken(...rules: string[]): Report {
+  return report({ seed: SEED, violations: rules.map((invariant) => ({ invariant, text: 'x' })) });
 }
 
 /** Two sends and one kind of fault break I1, with every second draw; without people it is something else that breaks. */
 const run = ({ faults = new Set(ON), sends = 10, people = true, draw = 0 }: Reduction): Promise<Report> => {
-  if (!people) return Promise.resolve(report(['I7']));
+  if (!people) return Promise.resolve(broken('I7'));
   const breaks =
     sends >= 2 && GUILTY !== undefined && faults.has(GUILTY) && (faults.size === ON.length || draw % 2 === 1);
-  return Promise.resolve(report(breaks ? ['I1'] : []));
+  return Promise.resolve(breaks ? broken('I1') : broken());
 };
 
 test('a schedule that is clean cannot be made smaller', async () => {
@@ -38,7 +28,7 @@ test('a schedule that is clean cannot be made smaller', async () => {
     await shrink(
       SEED,
       () => undefined,
-      () => Promise.resolve(report([])),
+      () => Promise.resolve(broken()),
     ),
   ).toBeUndefined();
 });

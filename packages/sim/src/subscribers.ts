@@ -11,8 +11,8 @@ import {
   changeEndpoint,
   deleteEndpoint,
   type EndpointId,
-  type EndpointRow,
   findEndpoint,
+  newEndpoint,
 } from '@pmail/engine/webhooks/endpoints.ts';
 import { fanOut, sweepWebhooks } from '@pmail/engine/webhooks/fan-out.ts';
 import { replay, replayable } from '@pmail/engine/webhooks/replay.ts';
@@ -63,23 +63,8 @@ export class Subscribers {
     const n = this.receivers.all.length;
     const host = `h${n}.receivers.dev`;
     const id = newId('whk', universe.now);
-    const row: EndpointRow = {
-      id,
-      tenant_id,
-      url: `https://${host}/hook`,
-      description: null,
-      event_types_json: JSON.stringify(types),
-      identity_ids_json: identities === null ? null : JSON.stringify(identities),
-      enabled: 1,
-      disabled_reason: null,
-      secret_enc: 'sealed',
-      prev_secret_enc: null,
-      prev_secret_expires_at: null,
-      consecutive_failures: 0,
-      first_failure_at: null,
-      created_at: universe.now,
-      updated_at: universe.now,
-    };
+    const url = `https://${host}/hook`;
+    const row = newEndpoint({ id, tenant_id, url, types, identities, secret_enc: 'sealed' }, universe.now);
     this.receivers.add({ endpoint_id: id, host, secret: secretOf(n), plan, inside });
     await addEndpoint(db, row, 20, this.#audit('webhook.create', tenant_id));
     return id;

@@ -1,24 +1,9 @@
 import { MARKS } from '@pmail/engine/marks.ts';
 import { describe, expect, test } from 'vitest';
 import { CASE_IDS, type CaseId } from './case-list.ts';
+import { report } from './report.fixture.ts';
 import type { Report } from './schedule.ts';
 import { caseText, Tally } from './tally.ts';
-
-function report(more: Partial<Report> = {}): Report {
-  return {
-    seed: 1,
-    violations: [],
-    history: [],
-    marks: new Map(),
-    cases: new Map(),
-    happened: new Set(),
-    transitions: new Map(),
-    struck: [],
-    steps: 10,
-    virtual_ms: 0,
-    ...more,
-  };
-}
 
 /** Every mark and case met once, but those that are left out. */
 function everything(without: { mark?: (typeof MARKS)[number]; id?: CaseId } = {}): Report {

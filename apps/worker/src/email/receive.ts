@@ -1,5 +1,4 @@
 import { domainOf, localPartOf } from '@pmail/core/address/address.ts';
-import { concatBytes } from '@pmail/core/hash.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { receiveJournal } from '@pmail/engine/consumers/journal.ts';
 import { parseInbound } from '../consumers/parse.ts';
@@ -28,22 +27,26 @@ export async function receiveEmail(mail: RoutedMail, env: Env): Promise<void> {
 /** Everything before the first empty line, as far as it is kept; what follows it is never fetched. */
 async function readHeader(raw: ReadableStream<Uint8Array>): Promise<Uint8Array> {
   const reader = raw.getReader();
-  const parts: Uint8Array[] = [];
-  let all: Uint8Array = new Uint8Array(0);
+  const kept = new Uint8Array(LIMITS.journal_header_bytes_max);
+  let length = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return all;
-    parts.push(value);
-    all = concatBytes(...parts);
-    const end = emptyLine(all);
-    if (end === null && all.length < LIMITS.journal_header_bytes_max) continue;
+    if (done) return kept.subarray(0, length);
+    // The line end of before may be the first half of what ends the header.
+    const from = Math.max(1, length);
+    const room = value.subarray(0, kept.length - length);
+    kept.set(room, length);
+    length += room.length;
+    const end = emptyLine(kept.subarray(0, length), from);
+    if (end === null && length < kept.length) continue;
     await reader.cancel();
-    return all.subarray(0, Math.min(end ?? all.length, LIMITS.journal_header_bytes_max));
+    return kept.subarray(0, end ?? length);
   }
 }
 
-function emptyLine(bytes: Uint8Array): number | null {
-  for (let at = 1; at < bytes.length; at++) {
+/** Where the first empty line ends whose last byte stands at `from` or behind. */
+function emptyLine(bytes: Uint8Array, from: number): number | null {
+  for (let at = from; at < bytes.length; at++) {
     if (bytes[at] !== 0x0a) continue;
     if (bytes[at - 1] === 0x0a || (bytes[at - 1] === 0x0d && bytes[at - 2] === 0x0a)) return at + 1;
   }

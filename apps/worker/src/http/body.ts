@@ -1,6 +1,7 @@
 import { parseJson } from '@pmail/contracts/validate.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
+import { BodyTooLong, boundedBytes } from '@pmail/transports/bounded-body.ts';
 
 /**
  * Reads a JSON body of at most 7 MiB. Reading stops at the bound, whatever the caller said about the length.
@@ -45,27 +46,10 @@ export async function readNoBody(request: Request): Promise<Result<null>> {
 async function readBytes(request: Request, max: number): Promise<Result<Uint8Array>> {
   const tooLarge = refuse('payload_too_large', { limit: max });
   if (Number(request.headers.get('content-length') ?? 0) > max) return tooLarge;
-  if (request.body === null) return ok(new Uint8Array(0));
-  const reader = request.body.getReader() as ReadableStreamDefaultReader<Uint8Array>;
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    length += value.length;
-    if (length > max) {
-      await reader.cancel();
-      return tooLarge;
-    }
-    chunks.push(value);
+  try {
+    return ok(await boundedBytes(request.body as ReadableStream<Uint8Array> | null, max));
+  } catch (error) {
+    if (error instanceof BodyTooLong) return tooLarge;
+    throw error;
   }
-  const [only] = chunks;
-  if (chunks.length === 1 && only !== undefined) return ok(only);
-  const bytes = new Uint8Array(length);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return ok(bytes);
 }

@@ -1,5 +1,5 @@
-import { concatBytes } from '@pmail/core/hash.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
+import { boundedBytes } from '@pmail/transports/bounded-body.ts';
 import { decode, encode, type Packet, RECURSION_DESIRED } from 'dns-packet';
 
 /** Addresses of a host over DNS-over-HTTPS (RFC 8484). */
@@ -45,24 +45,8 @@ async function ask(resolver: string, host: string, type: 'A' | 'AAAA', signal: A
     await response.body?.cancel();
     throw new ResolverFault(`the resolver answered ${response.status}`);
   }
-  return addressesIn(decode(Buffer.from(await readBytes(response))), type, host);
-}
-
-async function readBytes(response: Response): Promise<Uint8Array> {
-  const reader = response.body?.getReader();
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  while (reader !== undefined) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    length += value.length;
-    if (length > ANSWER_BYTES_MAX) {
-      await reader.cancel();
-      throw new ResolverFault('the answer is too large');
-    }
-    chunks.push(value);
-  }
-  return concatBytes(...chunks);
+  const bytes = await boundedBytes(response.body as ReadableStream<Uint8Array> | null, ANSWER_BYTES_MAX);
+  return addressesIn(decode(Buffer.from(bytes)), type, host);
 }
 
 /** What is not the whole answer to this question tells nothing about the host. */

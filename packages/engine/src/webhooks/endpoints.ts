@@ -1,7 +1,7 @@
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { Id, IdentityId, TenantId } from '@pmail/core/ids.ts';
 import { type AuditEntry, auditStatement } from '../directory/audit.ts';
-import { type Db, queryAll, queryFirst, type Statement, statement } from '../sql.ts';
+import { type Db, queryAll, queryFirst, statement } from '../sql.ts';
 
 export type EndpointId = Id<'whk'>;
 
@@ -25,8 +25,37 @@ export interface EndpointRow {
   updated_at: number;
 }
 
-export function endpointStatement(id: EndpointId): Statement {
-  return statement('SELECT * FROM webhook_endpoints WHERE id = ?', id);
+export interface NewEndpoint {
+  id: EndpointId;
+  tenant_id: TenantId | null;
+  url: string;
+  description?: string | null;
+  /** Types, or `*` for all. */
+  types: readonly string[];
+  /** Null for all of its owner's. */
+  identities?: readonly IdentityId[] | null;
+  secret_enc: string;
+}
+
+/** The row of an endpoint as it begins: on, and without a failure. */
+export function newEndpoint(
+  { types, identities = null, description = null, ...given }: NewEndpoint,
+  at: number,
+): EndpointRow {
+  return {
+    ...given,
+    description,
+    event_types_json: JSON.stringify(types),
+    identity_ids_json: identities === null ? null : JSON.stringify(identities),
+    enabled: 1,
+    disabled_reason: null,
+    prev_secret_enc: null,
+    prev_secret_expires_at: null,
+    consecutive_failures: 0,
+    first_failure_at: null,
+    created_at: at,
+    updated_at: at,
+  };
 }
 
 export function findEndpoint(db: Db, id: EndpointId): Promise<EndpointRow | undefined> {

@@ -23,7 +23,7 @@ import { noMark } from '../marks.ts';
 import { DEFAULT_WAITS } from '../settings.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
 import { deliver } from './deliver.ts';
-import { addEndpoint, type EndpointId, type EndpointRow, findEndpoint } from './endpoints.ts';
+import { addEndpoint, type EndpointId, type EndpointRow, findEndpoint, newEndpoint } from './endpoints.ts';
 import { fanOut } from './fan-out.ts';
 import { type DeliveryAttempt, recordAttempt } from './record.ts';
 import { takeUp, type Work } from './work.ts';
@@ -116,24 +116,9 @@ export class Hooks {
   /** An endpoint of the tenant for every event, unless it is to be another. */
   async endpoint(changes: Partial<EndpointRow> = {}): Promise<EndpointId> {
     const id = newId('whk', this.now);
-    const row: EndpointRow = {
-      id,
-      tenant_id: this.tenant.id,
-      url: `https://h${++this.#hosts}.acme.com/hook`,
-      description: null,
-      event_types_json: '["*"]',
-      identity_ids_json: null,
-      enabled: 1,
-      disabled_reason: null,
-      secret_enc: 'sealed',
-      prev_secret_enc: null,
-      prev_secret_expires_at: null,
-      consecutive_failures: 0,
-      first_failure_at: null,
-      created_at: this.now,
-      updated_at: this.now,
-      ...changes,
-    };
+    const url = `https://h${++this.#hosts}.acme.com/hook`;
+    const begun = newEndpoint({ id, tenant_id: this.tenant.id, url, types: ['*'], secret_enc: 'sealed' }, this.now);
+    const row: EndpointRow = { ...begun, ...changes };
     await addEndpoint(this.db, row, 1_000, auditEntry('webhook.create', this.tenant.id));
     await this.set(id, changes);
     return id;

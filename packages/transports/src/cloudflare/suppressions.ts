@@ -2,7 +2,7 @@ import type { Address } from '@pmail/core/address/address.ts';
 import { type CloudflareAccount, suppressionIn, suppressionsPath } from '@pmail/core/cloudflare/suppressions.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { OutgoingMessage, ProviderSuppression } from '@pmail/core/transport/types.ts';
-import { boundedText } from '../bounded-text.ts';
+import { boundedText } from '../bounded-body.ts';
 import { byDeadline } from '../deadline.ts';
 
 export interface SuppressionPorts {

@@ -2,7 +2,7 @@ import { LIMITS } from '@pmail/core/limits.ts';
 import { type SesAnswer, sesOutcome } from '@pmail/core/ses/outcome.ts';
 import { type SesAccount, type SesRequest, sesSendRequest } from '@pmail/core/ses/send-request.ts';
 import type { MailTransport, TransportResult } from '@pmail/core/transport/types.ts';
-import { boundedText } from '../bounded-text.ts';
+import { boundedText } from '../bounded-body.ts';
 import { byDeadline, DeadlineOver } from '../deadline.ts';
 
 export interface SesPorts {

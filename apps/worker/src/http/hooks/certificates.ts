@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { LIMITS } from '@pmail/core/limits.ts';
-import { boundedText } from '@pmail/transports/bounded-text.ts';
+import { boundedText } from '@pmail/transports/bounded-body.ts';
 
 /** Public keys of the certificates that sign notifications. An isolate remembers a few of them for a day. */
 

@@ -9,8 +9,8 @@ import { type EventFilter, type EventIndexRow, findEvent, listEvents } from '@pm
 import { type IdentityRef, identityStatement } from '@pmail/engine/directory/owners.ts';
 import { type Db, queryFirst } from '@pmail/engine/sql.ts';
 import { mailboxCall, mailboxOf, type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
 import { object } from '../object-call.ts';
+import { pageOf } from '../page.ts';
 
 type Group = { [K in Extract<RouteId, `events.${string}`>]: RouteHandler<K, RequestContext> };
 
@@ -46,8 +46,6 @@ export const eventHandlers: Group = {
   'events.list': async (context, { params, query }) => {
     const scope = await scopeOf(context, query);
     if ('ok' in scope) return scope;
-    const cursor = await readCursor(context, 'events.list', { params, query });
-    if (!cursor.ok) return cursor;
     const filter: EventFilter = {
       ...scope,
       types: query.type,
@@ -56,14 +54,18 @@ export const eventHandlers: Group = {
       with_system: context.key.level === 'platform',
       hidden_prefixes: hiddenTypes(context),
     };
-    const rows = await listEvents(context.db, filter, query.limit + 1, cursor.value);
-    const shown = rows.slice(0, query.limit);
-    const last = rows.length > query.limit ? shown.at(-1) : undefined;
-    const position = last === undefined ? null : { at: last.occurred_at, id: last.id };
+    const page = await pageOf(
+      context,
+      'events.list',
+      { params, query },
+      (limit, after) => listEvents(context.db, filter, limit, after),
+      ({ occurred_at: at, id }) => ({ at, id }),
+    );
+    if (!page.ok) return page;
+    const { rows, next_cursor } = page.value;
     const withData = query.include?.includes('data') === true;
-    const data = withData ? await readAll(context, shown) : shown.map(rowOf);
-    const next = await writeCursor(context, 'events.list', { params, query }, position);
-    return ok({ status: 200 as const, body: { data, next_cursor: next } });
+    const data = withData ? await readAll(context, rows) : rows.map(rowOf);
+    return ok({ status: 200 as const, body: { data, next_cursor } });
   },
 
   'events.get': async (context, { params }) => {

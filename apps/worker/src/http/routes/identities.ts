@@ -11,7 +11,7 @@ import {
 } from '@pmail/engine/directory/identities.ts';
 import { findTenant } from '@pmail/engine/directory/tenants.ts';
 import { type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
+import { byCreation, pageOf } from '../page.ts';
 import { createIdentity } from './identity-create.ts';
 import { addressResource, type IdentityResource, identityResource } from './identity-resource.ts';
 import { updateIdentity } from './identity-update.ts';
@@ -25,15 +25,13 @@ interface ListQuery extends Pick<IdentityFilter, 'status' | 'purpose' | 'client_
 }
 
 /** One page of the identities of a tenant, or of all; an identity key finds itself alone. */
-async function pageOf(
+async function identitiesPage(
   context: RequestContext,
   route: 'identities.list' | 'identities.listOfTenant',
   input: { params: object; query: ListQuery },
   tenant: TenantId | null,
 ): Promise<Result<{ status: 200; body: { data: IdentityResource[]; next_cursor: string | null } }>> {
-  const cursor = await readCursor(context, route, input);
-  if (!cursor.ok) return cursor;
-  const { limit, status, purpose, client_id } = input.query;
+  const { status, purpose, client_id } = input.query;
   const filter: IdentityFilter = {
     tenant_id: tenant ?? undefined,
     identity_id: context.key.identity_id ?? undefined,
@@ -41,17 +39,16 @@ async function pageOf(
     purpose,
     client_id,
   };
-  const rows = await listIdentities(context.db, filter, limit + 1, cursor.value);
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  const position = last === undefined ? null : { at: last.created_at, id: last.id };
-  return ok({
-    status: 200,
-    body: {
-      data: shown.map((row) => identityResource(context, row)),
-      next_cursor: await writeCursor(context, route, input, position),
-    },
-  });
+  const page = await pageOf(
+    context,
+    route,
+    input,
+    (limit, after) => listIdentities(context.db, filter, limit, after),
+    byCreation,
+  );
+  if (!page.ok) return page;
+  const { rows, next_cursor } = page.value;
+  return ok({ status: 200, body: { data: rows.map((row) => identityResource(context, row)), next_cursor } });
 }
 
 /** The tenant that a list is about: the key's own, or the one that a platform key names, if any. */
@@ -67,11 +64,11 @@ export const identityHandlers: Group = {
 
   'identities.list': async (context, { params, query }) => {
     const tenant = await listedTenant(context, query.tenant_id);
-    return tenant.ok ? pageOf(context, 'identities.list', { params, query }, tenant.value) : tenant;
+    return tenant.ok ? identitiesPage(context, 'identities.list', { params, query }, tenant.value) : tenant;
   },
 
   'identities.listOfTenant': (context, { params, query }) =>
-    pageOf(context, 'identities.listOfTenant', { params, query }, context.tenant.id),
+    identitiesPage(context, 'identities.listOfTenant', { params, query }, context.tenant.id),
 
   'identities.lookup': async (context, { query }) => {
     const parsed = parseAddress(query.address);

@@ -20,6 +20,7 @@ import { findTenant, type TenantRow } from '@pmail/engine/directory/tenants.ts';
 import { newMailboxId } from '../../objects/new-id.ts';
 import { newId } from '../../ports/random.ts';
 import { hashAddress } from '../../ports/secrets.ts';
+import { auditEntry } from '../audit.ts';
 import type { RequestContext } from '../context.ts';
 import { initMailbox } from '../mailbox-events.ts';
 import { identityResource, policyCap, type SendPolicy } from './identity-resource.ts';
@@ -51,17 +52,12 @@ export async function createIdentity(context: RequestContext, body: Body): Answe
   const outcome = await insertIdentity(db, {
     identity,
     addresses: hashed,
-    audit: {
-      id: newId('aud', context.now),
-      tenant_id: tenant.id,
-      actor_key_id: context.key.id,
-      action: 'identity.create',
-      target_type: 'identity',
-      target_id: identity.id,
-      details: null,
-      request_id: context.requestId,
-      at: context.now,
-    },
+    audit: auditEntry(
+      context,
+      'identity.create',
+      { tenant_id: tenant.id, target_type: 'identity', target_id: identity.id },
+      null,
+    ),
   });
   if (outcome === 'created') return ready(context, record, 201);
   // The same request may have come twice at once: then the first one made what this one found taken.

@@ -17,9 +17,10 @@ import {
 import { queryFirst } from '@pmail/engine/sql.ts';
 import type { z } from 'zod';
 import { newId } from '../../ports/random.ts';
+import { auditEntry } from '../audit.ts';
 import { hashKey } from '../auth.ts';
 import { type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
+import { byCreation, pageOf } from '../page.ts';
 
 type Group = { [K in Extract<RouteId, `keys.${string}`>]: RouteHandler<K, RequestContext> };
 
@@ -134,17 +135,7 @@ async function findReached(context: RequestContext, id: KeyId): Promise<Result<K
 }
 
 function audit(context: RequestContext, action: string, row: KeyRow, details: AuditEntry['details']): AuditEntry {
-  return {
-    id: newId('aud', context.now),
-    tenant_id: row.tenant_id,
-    actor_key_id: context.key.id,
-    action,
-    target_type: 'key',
-    target_id: row.id,
-    details,
-    request_id: context.requestId,
-    at: context.now,
-  };
+  return auditEntry(context, action, { tenant_id: row.tenant_id, target_type: 'key', target_id: row.id }, details);
 }
 
 function entropy(): Uint8Array {
@@ -182,15 +173,17 @@ export const keyHandlers: Group = {
     return ok({ status: 201 as const, body: { ...keyResource(row), secret: made.key } });
   },
 
-  'keys.list': async (context, { params, query }) => {
-    const cursor = await readCursor(context, 'keys.list', { params, query });
-    if (!cursor.ok) return cursor;
-    const rows = await listKeys(context.db, context.key, query.limit + 1, cursor.value);
-    const shown = rows.slice(0, query.limit);
-    const last = rows.length > query.limit ? shown.at(-1) : undefined;
-    const position = last === undefined ? null : { at: last.created_at, id: last.id };
-    const next = await writeCursor(context, 'keys.list', { params, query }, position);
-    return ok({ status: 200 as const, body: { data: shown.map(keyResource), next_cursor: next } });
+  'keys.list': async (context, input) => {
+    const page = await pageOf(
+      context,
+      'keys.list',
+      input,
+      (limit, after) => listKeys(context.db, context.key, limit, after),
+      byCreation,
+    );
+    if (!page.ok) return page;
+    const { rows, next_cursor } = page.value;
+    return ok({ status: 200 as const, body: { data: rows.map(keyResource), next_cursor } });
   },
 
   'keys.get': async (context, { params }) => {

@@ -13,10 +13,10 @@ import {
   putListEntry,
 } from '@pmail/engine/directory/lists.ts';
 import type { z } from 'zod';
-import { newId } from '../../ports/random.ts';
 import { hashAddress } from '../../ports/secrets.ts';
+import { auditEntry } from '../audit.ts';
 import type { RequestContext } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
+import { pageOf } from '../page.ts';
 import { addressName } from './suppressions.ts';
 
 type Group = { [K in Extract<RouteId, `lists.${string}`>]: RouteHandler<K, RequestContext> };
@@ -41,30 +41,24 @@ async function audit(
   { direction, kind }: ListRef,
   entry: string,
 ): Promise<AuditEntry> {
-  return {
-    id: newId('aud', context.now),
-    tenant_id: context.tenant.id,
-    actor_key_id: context.key.id,
-    action,
-    target_type: 'list_entry',
-    target_id: addressName(await hashAddress(context.config.hash_key, entry)),
-    details: { direction, kind },
-    request_id: context.requestId,
-    at: context.now,
-  };
+  const target_id = addressName(await hashAddress(context.config.hash_key, entry));
+  const target = { tenant_id: context.tenant.id, target_type: 'list_entry', target_id };
+  return auditEntry(context, action, target, { direction, kind });
 }
 
 export const listHandlers: Group = {
   'lists.list': async (context, input) => {
-    const { limit } = input.query;
-    const cursor = await readCursor(context, 'lists.list', input);
-    if (!cursor.ok) return cursor;
-    const rows = await listEntries(context.db, listOf(context, input.params), limit + 1, cursor.value);
-    const shown = rows.slice(0, limit);
-    const last = rows.length > limit ? shown.at(-1) : undefined;
-    const position = last === undefined ? null : { at: last.created_at, id: last.entry };
-    const next = await writeCursor(context, 'lists.list', input, position);
-    return ok({ status: 200 as const, body: { data: shown.map(resource), next_cursor: next } });
+    const list = listOf(context, input.params);
+    const page = await pageOf(
+      context,
+      'lists.list',
+      input,
+      (limit, after) => listEntries(context.db, list, limit, after),
+      ({ created_at: at, entry: id }) => ({ at, id }),
+    );
+    if (!page.ok) return page;
+    const { rows, next_cursor } = page.value;
+    return ok({ status: 200 as const, body: { data: rows.map(resource), next_cursor } });
   },
 
   'lists.get': async (context, { params }) => {

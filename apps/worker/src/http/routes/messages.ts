@@ -3,7 +3,7 @@ import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
 import { type AttachmentId, type MessageId, parseId } from '@pmail/core/ids.ts';
 import { ok, refuse } from '@pmail/core/result.ts';
 import { auditStatement } from '@pmail/engine/directory/audit.ts';
-import { newId } from '../../ports/random.ts';
+import { auditEntry } from '../audit.ts';
 import { canReview, mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
 import { downloadHeaders } from '../download.ts';
@@ -88,19 +88,9 @@ export const messageHandlers: Group = {
       mailboxOf(context, context.identity).resolve(mailboxCall(context, context.identity), id, body.outcome),
     );
     if (!result.ok) return result;
-    await context.db.batch([
-      auditStatement({
-        id: newId('aud', context.now),
-        tenant_id: context.identity.tenant_id,
-        actor_key_id: context.key.id,
-        action: 'message.resolve',
-        target_type: 'message',
-        target_id: id,
-        details: { outcome: body.outcome },
-        request_id: context.requestId,
-        at: context.now,
-      }),
-    ]);
+    const target = { tenant_id: context.identity.tenant_id, target_type: 'message', target_id: id };
+    const audit = auditEntry(context, 'message.resolve', target, { outcome: body.outcome });
+    await context.db.batch([auditStatement(audit)]);
     return ok({ status: 200 as const, body: result.message });
   },
 

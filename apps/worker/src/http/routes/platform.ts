@@ -3,7 +3,7 @@ import { isSigningPurpose, SIGNING_KIDS } from '@pmail/core/keys/signing.ts';
 import { ok, refuse } from '@pmail/core/result.ts';
 import { rfc3339 } from '@pmail/core/time.ts';
 import { rotateSigningKey } from '../../ports/keyring.ts';
-import { newId } from '../../ports/random.ts';
+import { auditEntry } from '../audit.ts';
 import type { RequestContext } from '../context.ts';
 import { ringOf } from '../ring.ts';
 
@@ -14,17 +14,10 @@ export const platformHandlers: Group = {
     const { purpose } = params;
     if (!isSigningPurpose(purpose)) return refuse('route_not_found');
     const revoked = query.revoke_previous === true;
-    const rotation = await rotateSigningKey(ringOf(context), purpose, revoked, (kid, previous) => ({
-      id: newId('aud', context.now),
-      tenant_id: null,
-      actor_key_id: context.key.id,
-      action: 'signing_key.rotate',
-      target_type: 'signing_key',
-      target_id: purpose,
-      details: { kid, previous, revoked },
-      request_id: context.requestId,
-      at: context.now,
-    }));
+    const rotation = await rotateSigningKey(ringOf(context), purpose, revoked, (kid, previous) => {
+      const target = { tenant_id: null, target_type: 'signing_key', target_id: purpose };
+      return auditEntry(context, 'signing_key.rotate', target, { kid, previous, revoked });
+    });
     if (rotation.kind === 'no_kid_left') return refuse('key_limit_reached', { limit: SIGNING_KIDS.length });
     if (rotation.kind === 'overtaken') return refuse('unavailable', { step: 'directory' });
     const { kid, created_at: createdAt, previous } = rotation;

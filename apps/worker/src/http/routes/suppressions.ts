@@ -17,8 +17,9 @@ import type { z } from 'zod';
 import { fanoutJob } from '../../ports/events.ts';
 import { newId } from '../../ports/random.ts';
 import { hashAddress } from '../../ports/secrets.ts';
+import { auditEntry } from '../audit.ts';
 import type { RequestContext } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
+import { pageOf } from '../page.ts';
 
 type Group = { [K in Extract<RouteId, `suppressions.${string}`>]: RouteHandler<K, RequestContext> };
 
@@ -39,17 +40,8 @@ export function addressName(hash: string): string {
 }
 
 function audit(context: RequestContext, action: string, hash: string, details: AuditEntry['details']): AuditEntry {
-  return {
-    id: newId('aud', context.now),
-    tenant_id: context.tenant.id,
-    actor_key_id: context.key.id,
-    action,
-    target_type: 'suppression',
-    target_id: addressName(hash),
-    details,
-    request_id: context.requestId,
-    at: context.now,
-  };
+  const target = { tenant_id: context.tenant.id, target_type: 'suppression', target_id: addressName(hash) };
+  return auditEntry(context, action, target, details);
 }
 
 function createdEvent({ now, tenant }: RequestContext, insert: SuppressionInsert): EventEnvelope {
@@ -68,19 +60,21 @@ function createdEvent({ now, tenant }: RequestContext, insert: SuppressionInsert
 
 export const suppressionHandlers: Group = {
   'suppressions.list': async (context, input) => {
-    const { limit, address, reason } = input.query;
-    const cursor = await readCursor(context, 'suppressions.list', input);
-    if (!cursor.ok) return cursor;
+    const { address, reason } = input.query;
     const filter = {
       address_hash: address === undefined ? undefined : await hashAddress(context.config.hash_key, address),
       reason,
     };
-    const rows = await listSuppressions(context.db, context.tenant.id, filter, context.now, limit + 1, cursor.value);
-    const shown = rows.slice(0, limit);
-    const last = rows.length > limit ? shown.at(-1) : undefined;
-    const position = last === undefined ? null : { at: last.created_at, id: last.address_hash };
-    const next = await writeCursor(context, 'suppressions.list', input, position);
-    return ok({ status: 200 as const, body: { data: shown.map(resource), next_cursor: next } });
+    const page = await pageOf(
+      context,
+      'suppressions.list',
+      input,
+      (limit, after) => listSuppressions(context.db, context.tenant.id, filter, context.now, limit, after),
+      ({ created_at: at, address_hash: id }) => ({ at, id }),
+    );
+    if (!page.ok) return page;
+    const { rows, next_cursor } = page.value;
+    return ok({ status: 200 as const, body: { data: rows.map(resource), next_cursor } });
   },
 
   'suppressions.create': async (context, { body }) => {

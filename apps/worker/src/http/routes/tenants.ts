@@ -24,10 +24,11 @@ import type { z } from 'zod';
 import { newQuotaId } from '../../objects/new-id.ts';
 import { quotaStub } from '../../objects/remote.ts';
 import { newId } from '../../ports/random.ts';
+import { auditEntry } from '../audit.ts';
 import { type RequestContext, tenantCall } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
 import { changeId, tellAll } from '../mailbox-events.ts';
 import { object } from '../object-call.ts';
+import { byCreation, pageOf } from '../page.ts';
 import { type Changed, changeUntilCurrent, policyAnswer } from './tenant-change.ts';
 
 type Group = {
@@ -154,33 +155,24 @@ export const tenantHandlers: Group = {
     const taken = await takenName(context.db, row);
     if (taken !== null) return refuse(taken);
     row.quota_do_id = await makeQuota(context, row);
-    const outcome = await insertTenant(context.db, row, {
-      id: newId('aud', context.now),
-      tenant_id: row.id,
-      actor_key_id: context.key.id,
-      action: 'tenant.create',
-      target_type: 'tenant',
-      target_id: row.id,
-      details: { slug: row.slug, mode: row.mode, billing: row.billing_mode },
-      request_id: context.requestId,
-      at: context.now,
-    });
+    const target = { tenant_id: row.id, target_type: 'tenant', target_id: row.id };
+    const details = { slug: row.slug, mode: row.mode, billing: row.billing_mode };
+    const outcome = await insertTenant(context.db, row, auditEntry(context, 'tenant.create', target, details));
     if (outcome !== 'created') return refuse(outcome);
     return ok({ status: 201 as const, body: tenantResource(context, row) });
   },
 
-  'tenants.list': async (context, { params, query }) => {
-    const cursor = await readCursor(context, 'tenants.list', { params, query });
-    if (!cursor.ok) return cursor;
-    const rows = await listTenants(context.db, query, query.limit + 1, cursor.value);
-    const shown = rows.slice(0, query.limit);
-    const last = rows.length > query.limit ? shown.at(-1) : undefined;
-    const position = last === undefined ? null : { at: last.created_at, id: last.id };
-    const next = await writeCursor(context, 'tenants.list', { params, query }, position);
-    return ok({
-      status: 200 as const,
-      body: { data: shown.map((row) => tenantResource(context, row)), next_cursor: next },
-    });
+  'tenants.list': async (context, input) => {
+    const page = await pageOf(
+      context,
+      'tenants.list',
+      input,
+      (limit, after) => listTenants(context.db, input.query, limit, after),
+      byCreation,
+    );
+    if (!page.ok) return page;
+    const { rows, next_cursor } = page.value;
+    return ok({ status: 200 as const, body: { data: rows.map((row) => tenantResource(context, row)), next_cursor } });
   },
 
   'tenants.get': async (context, { params }) => {

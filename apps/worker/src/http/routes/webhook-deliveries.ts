@@ -10,7 +10,7 @@ import { webhookWorld } from '../../consumers/webhook-world.ts';
 import { producer } from '../../ports/queue.ts';
 import { newId } from '../../ports/random.ts';
 import type { RequestContext } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
+import { byCreation, pageOf } from '../page.ts';
 import { checkTypes, typesOf } from './webhook-check.ts';
 import { deliveryResource } from './webhook-resource.ts';
 import { findReached, webhookAudit } from './webhooks.ts';
@@ -61,15 +61,17 @@ export const webhookDeliveryHandlers: Group = {
     const { params, query } = input;
     const found = await findReached(context, params.webhook_id);
     if (!found.ok) return found;
-    const cursor = await readCursor(context, 'webhooks.deliveries.list', input);
-    if (!cursor.ok) return cursor;
     const filter = { status: query.status, event_type: query.event_type, after: query.after };
-    const rows = await listDeliveries(context.db, found.value.id, filter, query.limit + 1, cursor.value);
-    const shown = rows.slice(0, query.limit);
-    const last = rows.length > query.limit ? shown.at(-1) : undefined;
-    const position = last === undefined ? null : { at: last.created_at, id: last.id };
-    const next = await writeCursor(context, 'webhooks.deliveries.list', input, position);
-    return ok({ status: 200 as const, body: { data: shown.map(deliveryResource), next_cursor: next } });
+    const page = await pageOf(
+      context,
+      'webhooks.deliveries.list',
+      input,
+      (limit, after) => listDeliveries(context.db, found.value.id, filter, limit, after),
+      byCreation,
+    );
+    if (!page.ok) return page;
+    const { rows, next_cursor } = page.value;
+    return ok({ status: 200 as const, body: { data: rows.map(deliveryResource), next_cursor } });
   },
 
   'webhooks.replay': async (context, { params, body }) => {

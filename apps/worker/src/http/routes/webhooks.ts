@@ -11,12 +11,15 @@ import {
   type EndpointRow,
   findEndpoint,
   listEndpoints,
+  newEndpoint,
   rotateEndpointSecret,
 } from '@pmail/engine/webhooks/endpoints.ts';
 import { newId } from '../../ports/random.ts';
 import { asPrevious, newSecret } from '../../ports/webhook-secrets.ts';
+import { auditEntry } from '../audit.ts';
 import { type RequestContext, reachesTenant } from '../context.ts';
-import { readCursor, writeCursor } from '../cursor.ts';
+import type { Position } from '../cursor.ts';
+import { byCreation, pageOf } from '../page.ts';
 import { checkIdentities, checkTypes, checkUrl, typesOf } from './webhook-check.ts';
 import { webhookResource } from './webhook-resource.ts';
 
@@ -39,17 +42,7 @@ export function webhookAudit(
   row: Pick<EndpointRow, 'id' | 'tenant_id'>,
   details: AuditEntry['details'],
 ): AuditEntry {
-  return {
-    id: newId('aud', context.now),
-    tenant_id: row.tenant_id,
-    actor_key_id: context.key.id,
-    action,
-    target_type: 'webhook',
-    target_id: row.id,
-    details,
-    request_id: context.requestId,
-    at: context.now,
-  };
+  return auditEntry(context, action, { tenant_id: row.tenant_id, target_type: 'webhook', target_id: row.id }, details);
 }
 
 /** The endpoint that a path names, within the key's reach; the platform's own exist for platform keys alone. */
@@ -75,23 +68,11 @@ async function create(
   if (unreachable !== null) return unreachable;
   const id = newId('whk', context.now);
   const made = await newSecret(context.config.master_key, id);
-  const row: EndpointRow = {
-    id,
-    tenant_id: tenant,
-    url: body.url,
-    description: body.description ?? null,
-    event_types_json: JSON.stringify(types),
-    identity_ids_json: identities.value === null ? null : JSON.stringify(identities.value),
-    enabled: 1,
-    disabled_reason: null,
-    secret_enc: made.secret_enc,
-    prev_secret_enc: null,
-    prev_secret_expires_at: null,
-    consecutive_failures: 0,
-    first_failure_at: null,
-    created_at: context.now,
-    updated_at: context.now,
-  };
+  const { url, description = null } = body;
+  const row = newEndpoint(
+    { id, tenant_id: tenant, url, description, types, identities: identities.value, secret_enc: made.secret_enc },
+    context.now,
+  );
   const max = LIMITS.webhook_endpoints_per_owner_max;
   const added = await addEndpoint(
     context.db,
@@ -110,15 +91,11 @@ async function list<K extends ListRoute>(
   input: RouteInput<K>,
   tenant: TenantId | null | undefined,
 ) {
-  const cursor = await readCursor(context, route, input);
-  if (!cursor.ok) return cursor;
-  const { limit } = input.query;
-  const rows = await listEndpoints(context.db, tenant, limit + 1, cursor.value);
-  const shown = rows.slice(0, limit);
-  const last = rows.length > limit ? shown.at(-1) : undefined;
-  const position = last === undefined ? null : { at: last.created_at, id: last.id };
-  const next = await writeCursor(context, route, input, position);
-  return ok({ status: 200 as const, body: { data: shown.map(webhookResource), next_cursor: next } });
+  const read = (limit: number, after: Position | null) => listEndpoints(context.db, tenant, limit, after);
+  const page = await pageOf(context, route, input, read, byCreation);
+  if (!page.ok) return page;
+  const { rows, next_cursor } = page.value;
+  return ok({ status: 200 as const, body: { data: rows.map(webhookResource), next_cursor } });
 }
 
 type UpdateBody = RouteInput<'webhooks.update'>['body'];
