@@ -34,14 +34,20 @@ export interface OutboxEvent {
   occurred_at: number;
 }
 
+export interface Dispatched {
+  taken: number | null;
+  /** With the numbers under which it has them. */
+  known: { id: EventId; sequence: number }[];
+}
+
 /** Where the outbox goes: the event index, then one fan-out job each. Repeats are harmless. */
 export interface EventSink {
   /**
    * Takes a batch of one mailbox, or nothing of it when other events of that mailbox already stand at its numbers.
    *
-   * @returns null when the batch was taken; else the highest number of those others, and which of the batch it has already
+   * @returns the highest number of those others, or null when the batch was taken, and which of the batch it had already
    */
-  dispatch(events: OutboxEvent[]): Promise<{ taken: number; known: EventId[] } | null>;
+  dispatch(events: OutboxEvent[]): Promise<Dispatched>;
   /** The highest number known of a mailbox's events; null when none is known. */
   lastSequence(identityId: IdentityId): Promise<number | null>;
 }

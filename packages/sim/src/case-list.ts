@@ -87,8 +87,10 @@ export const CASES = {
   K2: 'the clocks are put back',
   K4: 'sends on both sides of the edge of a quota day',
   P1: 'an object is evicted while calls wait in it',
+  P3: 'an instance finds storage that older code has left behind',
   P4: 'an instance goes on after another has taken its place',
   P6: 'the directory, the store or a queue is down for an hour',
+  P7: 'a mailbox is put back to an earlier time',
 } as const;
 
 export type CaseId = keyof typeof CASES;

@@ -54,6 +54,8 @@ export interface Faults {
   event_stray: number;
   /** The clocks are put on or back; a run has this once, and a jump of a year is taken back. */
   clock: number;
+  /** An operator puts a mailbox back to a time before. */
+  restore: number;
 }
 
 /** The faults that are chances. */
@@ -88,6 +90,7 @@ const CEILING: Record<ChanceOf, number> = {
   event_early: 0.3,
   event_stray: 0.1,
   clock: 0.3,
+  restore: 0.4,
 };
 
 export const CHANCES = Object.keys(CEILING) as ChanceOf[];

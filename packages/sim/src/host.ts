@@ -3,6 +3,7 @@ import type { Sql, SqlValue } from '@pmail/engine/sql.ts';
 import type { PooledDatabase } from '@pmail/testkit/database-pool.ts';
 import { checkPlatformLimits } from '@pmail/testkit/platform-limits.ts';
 import { Crash, ObjectReset, Process, StorageFailed } from './process.ts';
+import { type Remembered, remember } from './remembered.ts';
 import type { Cancelable } from './scheduler.ts';
 import type { Universe } from './universe.ts';
 
@@ -31,8 +32,8 @@ export class Host<E extends Hosted> {
   readonly storage: PooledDatabase;
   /** Storage as a checker reads it, outside any instance. */
   readonly sql: Sql;
-  /** Whether its storage was ever put back. */
-  restored = false;
+  /** What its storage held each time that it was put back, and has forgotten since. */
+  readonly forgotten: Remembered[] = [];
   readonly #universe: Universe;
   readonly #create: (process: Process, sql: Sql, alarm: AlarmClock) => E;
   #instance: Instance<E> | undefined;
@@ -111,6 +112,10 @@ export class Host<E extends Hosted> {
     this.#instance = undefined;
   }
 
+  get restored(): boolean {
+    return this.forgotten.length > 0;
+  }
+
   /** Remembers the storage as it is now, for `restore`. */
   mayBeRestored(): void {
     this.storage.database.exec('SAVEPOINT restore_point');
@@ -120,8 +125,8 @@ export class Host<E extends Hosted> {
   restore(): void {
     this.#universe.log(`RESTORED: ${this.name}`);
     this.kill();
+    this.forgotten.push(remember(this.sql));
     this.storage.database.exec('ROLLBACK TO restore_point');
-    this.restored = true;
     this.#setAlarm(this.#universe.now);
   }
 

@@ -253,7 +253,12 @@ const MUTANTS: [string, string, Mutant][] = [
     'I9',
     'events that are handed on into nothing',
     {
-      wiring: { mailbox: (ports) => ({ ...ports, events: { ...ports.events, dispatch: async () => null } }) },
+      wiring: {
+        mailbox: (ports) => ({
+          ...ports,
+          events: { ...ports.events, dispatch: async () => ({ taken: null, known: [] }) },
+        }),
+      },
     },
   ],
   [

@@ -20,6 +20,7 @@ import { RELAY_DOMAIN, type SimIdentity, type SimTenant } from './population.ts'
 import { CALL_OUTCOMES, type ProviderPlan } from './provider.ts';
 import { subscribe } from './random-subscribers.ts';
 import { REPORT_PLANS, type ReportPlan } from './reports.ts';
+import { putBack } from './restores.ts';
 import type { Schedule, Stage } from './schedule.ts';
 import { type Random, seededRandom } from './scheduler.ts';
 import { START, type Universe } from './universe.ts';
@@ -58,6 +59,7 @@ export function randomSchedule(seed: number, reduction: Reduction = {}): Schedul
     plan: providerPlan,
     act: (stage) => act(stage, long, reduction),
     waits: { webhook_wait_ms_max: 2 * MINUTE },
+    steps_missing: random() < 0.1 ? 1 + Math.floor(random() * 2) : 0,
     stormy_ms: (long ? 90 : 20) * MINUTE,
     // After the clocks were turned nobody can tell when a month is over.
     ...(monthLater && faults.clock === 0 ? { month_later: actAgain } : {}),
@@ -172,6 +174,7 @@ function interfere(stage: Stage, intents: Intent[], within: number, long: boolea
   if (universe.random() < 0.2) later(stage, soon(), () => suspend(stage, universe.pick(identities)));
   while (universe.random() < 0.2) later(stage, soon(), () => changeDomain(stage));
   if (universe.chance('clock')) universe.scheduler.after(soon(), () => turnClocks(stage));
+  if (universe.chance('restore')) putBack(stage, soon());
   while (universe.chance('outage')) universe.scheduler.after(soon(), () => breakDown(stage, long));
 }
 

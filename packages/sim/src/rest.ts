@@ -78,6 +78,7 @@ const WORK_SQL = `SELECT
   (SELECT COUNT(*) FROM meta WHERE k >= 'dispatch:' AND k < 'dispatch;') AS dispatch,
   (SELECT COUNT(*) FROM meta WHERE k >= 'claim:' AND k < 'claim;') AS claims,
   (SELECT COUNT(*) FROM outbox WHERE dispatched_at IS NULL) AS outbox,
+  (SELECT COUNT(*) FROM meta WHERE k IN ('restored', 'rebuild')) AS rebuilds,
   (SELECT COUNT(*) FROM quota_tasks) AS quota_tasks,
   (SELECT COUNT(*) FROM followups) AS followups`;
 

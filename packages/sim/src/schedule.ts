@@ -39,6 +39,8 @@ export interface Schedule {
   /** Waits of the service, where the real ones would take days. */
   waits?: Partial<Waits>;
   wiring?: Partial<Wiring>;
+  /** So many steps of their schema are missing in the storage of the objects at the beginning. */
+  steps_missing?: number;
 }
 
 /** What a schedule's actors may touch. */
@@ -91,8 +93,8 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
   const universe = new Universe(schedule.seed, NO_FAULTS, schedule.planned, schedule.start);
   const { scheduler } = universe;
   scheduler.stepsMax = schedule.steps_max ?? STEPS_MAX;
-  const { plan, waits, wiring } = schedule;
-  const deployment = new Deployment(universe, { composer, parse, plan: plan(universe), waits, wiring });
+  const { plan, waits, wiring, steps_missing } = schedule;
+  const deployment = new Deployment(universe, { composer, parse, plan: plan(universe), waits, wiring, steps_missing });
   const identities = populate(deployment, schedule.tenants);
   universe.faults = schedule.faults;
   const stage: Stage = { universe, deployment, identities, resolved: new Map(), since: 0 };

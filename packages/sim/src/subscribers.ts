@@ -123,10 +123,9 @@ export class Subscribers {
   async tell(process: Process, db: Db, events: OutboxEvent[]): ReturnType<EventSink['dispatch']> {
     const { universe, webhooks } = this.#deployment;
     const { taken, known, listened } = await indexEvents(db, events, universe.now);
-    if (taken !== null) return { taken, known };
     const jobs = events.map(({ id }): WebhookJob => ({ v: 1, kind: 'fanout', event_id: id }));
-    if (listened) await webhooks.producer(process).sendAll(jobs);
-    return null;
+    if (taken === null && listened) await webhooks.producer(process).sendAll(jobs);
+    return { taken, known };
   }
 
   async consume(process: Process, job: WebhookJob): Promise<void> {

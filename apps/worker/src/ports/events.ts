@@ -11,9 +11,8 @@ export async function tellEvents(
   events: OutboxEvent[],
 ): ReturnType<EventSink['dispatch']> {
   const { taken, known, listened } = await indexEvents(db, events, Date.now());
-  if (taken !== null) return { taken, known };
-  if (listened) await queue.sendBatch(events.map(({ id }) => ({ body: fanoutJob(id) })));
-  return null;
+  if (taken === null && listened) await queue.sendBatch(events.map(({ id }) => ({ body: fanoutJob(id) })));
+  return { taken, known };
 }
 
 export function fanoutJob(id: EventId): WebhookJob {

@@ -15,6 +15,8 @@ export interface SentEvidence {
   /** Hex SHA-256 of the Idempotency-Key. */
   key_hash: string;
   fingerprint: string;
+  /** Of the copy's bytes; null for one that was stored before it was noted. */
+  sha256: string | null;
   operation: SendOperation;
   thread: { id: ThreadId; seq: number };
   kind: OutboundKind;
@@ -51,6 +53,7 @@ export function sentMetadata(owner: Owner, evidence: SentEvidence): Record<strin
     message: evidence.message_id,
     idem_key_sha256: evidence.key_hash,
     fingerprint: evidence.fingerprint,
+    ...(evidence.sha256 === null ? {} : { sha256: evidence.sha256 }),
     operation: evidence.operation,
     kind: evidence.kind,
     thread: evidence.thread.id,
@@ -81,6 +84,7 @@ export function parseSentMetadata(owner: Owner, stored: Record<string, string>):
     message_id: messageId,
     key_hash: keyHash,
     fingerprint,
+    sha256: stored['sha256'] ?? null,
     operation: operation as SendOperation,
     thread: { id: threadId, seq },
     kind: kind as OutboundKind,

@@ -1,6 +1,6 @@
 import type { EventType } from '@pmail/core/events/types.ts';
 import type { EventId, IdentityId, TenantId } from '@pmail/core/ids.ts';
-import type { OutboxEvent } from '../ports.ts';
+import type { Dispatched, OutboxEvent } from '../ports.ts';
 import { type Db, placeholders, queryAll, queryFirst, type SqlValue, type Statement, statement } from '../sql.ts';
 
 /** The index of all events. A row says where an event is kept; only events of the platform hold their bytes here. */
@@ -27,13 +27,15 @@ export async function indexEvents(db: Db, events: OutboxEvent[], now: number): P
   const [first] = events;
   if (first === undefined) return { taken: null, known: [], listened: false };
   const listener = 'SELECT 1 FROM webhook_endpoints WHERE enabled = 1 AND (tenant_id IS NULL OR tenant_id = ?5)';
-  const ids = JSON.stringify(events.map(({ id }) => id));
+  const batch = JSON.stringify(events.map(({ id, sequence }) => [id, sequence]));
+  // One of the batch under a number of before is another too: what follows must not come to stand at that number.
   const others = `FROM event_index WHERE owner_id = ?1 AND sequence >= ?2
-    AND id NOT IN (SELECT value FROM json_each(?3))`;
+    AND NOT EXISTS (SELECT 1 FROM json_each(?3) AS batch
+      WHERE batch.value ->> 0 = event_index.id AND batch.value ->> 1 = event_index.sequence)`;
   const [rows = [], listening = [], present = []] = await db.batch([
-    statement(`SELECT MAX(sequence) AS last ${others}`, first.identity_id, first.sequence, ids),
+    statement(`SELECT MAX(sequence) AS last ${others}`, first.identity_id, first.sequence, batch),
     statement(listener.replace('?5', '?1'), first.tenant_id),
-    statement('SELECT id FROM event_index WHERE id IN (SELECT value FROM json_each(?))', ids),
+    statement('SELECT id, sequence FROM event_index WHERE id IN (SELECT value ->> 0 FROM json_each(?))', batch),
     ...events.map((event) =>
       statement(
         `INSERT OR IGNORE INTO event_index
@@ -42,7 +44,7 @@ export async function indexEvents(db: Db, events: OutboxEvent[], now: number): P
          WHERE NOT EXISTS (SELECT 1 ${others})`,
         first.identity_id,
         first.sequence,
-        ids,
+        batch,
         event.id,
         event.tenant_id,
         event.type,
@@ -54,16 +56,12 @@ export async function indexEvents(db: Db, events: OutboxEvent[], now: number): P
   ]);
   return {
     taken: (rows[0]?.['last'] as number | null | undefined) ?? null,
-    known: present.map(({ id }) => id as EventId),
+    known: present.map(({ id, sequence }) => ({ id: id as EventId, sequence: Number(sequence) })),
     listened: listening.length > 0,
   };
 }
 
-export interface Indexed {
-  /** The highest number of the others, or null when the batch was added. */
-  taken: number | null;
-  /** Those of the batch that stood there before. */
-  known: EventId[];
+export interface Indexed extends Dispatched {
   /** Whether any endpoint may want to hear of them. */
   listened: boolean;
 }

@@ -84,6 +84,7 @@ test('the stored copy is the composed one, and says whose it is', async () => {
     message: id,
     idem_key_sha256: await sha256Hex('k-1'),
     fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     operation: 'send',
     kind: 'transactional',
     thread: thread_id,

@@ -33,6 +33,7 @@ import { rebuildLedger } from './rebuild.ts';
 import type { RebuildProgress } from './rebuild-types.ts';
 import { type OutcomeAnswer, type OutcomeRequest, recordOutcome } from './record-outcome.ts';
 import { type ResolveAnswer, resolve } from './resolve.ts';
+import { isRestored, takeForRestored } from './restore.ts';
 import type { Include } from './rows.ts';
 import { MAILBOX_MIGRATIONS } from './schema.ts';
 import { submit } from './submit.ts';
@@ -199,15 +200,18 @@ export class MailboxEngine {
 
   /** What the quota asks about a hold that has run out of time. */
   sendState(id: MessageId): SendState {
-    const row = findMessage(this.#enter().sql, id);
-    if (row === undefined) return 'unknown';
+    const { sql } = this.#enter();
+    const row = findMessage(sql, id);
+    // A mailbox that was put back knows only with its ledger whether it has the send.
+    if (row === undefined) return isRestored(sql) ? 'open' : 'unknown';
     if (row.status === 'canceled') return 'canceled';
     return isWaiting(this.#world.sql, id) ? 'open' : 'ended';
   }
 
   /** One step of making the ledger again from the object store; the alarm goes on with it until it is complete. */
   rebuildLedger(restored: boolean): Promise<RebuildProgress> {
-    return this.#withEntry((world) => rebuildLedger(world, restored));
+    if (restored) takeForRestored(this.#enter());
+    return this.#withEntry(rebuildLedger);
   }
 
   /** A poke of the cron: entering has put a lost alarm back; an entry without work is taken out of the registry. */

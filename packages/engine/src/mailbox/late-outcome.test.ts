@@ -1,7 +1,7 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { DAY, JO, KIM, MailboxRig, MINUTE } from './mailbox.fixture.ts';
-import { accepted, REJECTED, Run, refusal, report, retryLater, TIMEOUT } from './transport.fixture.ts';
+import { accepted, attempt, REJECTED, Run, refusal, report, retryLater, TIMEOUT } from './transport.fixture.ts';
 
 /** The consumer was only slow: its result comes after its claim has gone stale (C6). */
 
@@ -78,6 +78,20 @@ describe('a late result', () => {
     expect(rig.eventTypes).toEqual(['message.uncertain']);
     expect(rig.engine.listAttempts(id)).toMatchObject([{ result: result.kind, late: 1 }]);
     await expectNoSecondCall();
+  });
+
+  test('of rejection, of a message whose other recipient was given up before, is told as its failure (C6, I9)', async () => {
+    const { id: two } = await rig.send({ body: { to: [JO, KIM] } });
+    await attempt(rig, two, accepted({ deferred: [KIM], provider_message_id: 'prov-two' }));
+    await rig.engine.applyEvent(report(rig, 'failed', { provider_message_id: 'prov-two' }));
+    await rig.advance(10 * MINUTE);
+    const slow = new Run(rig, two);
+    slow.claim();
+    await rig.advance(6 * MINUTE);
+    expect(rig.statuses(two)).toEqual({ [JO]: 'failed', [KIM]: 'uncertain' });
+    await slow.record(REJECTED);
+    expect(rig.message(two)).toMatchObject({ status: 'failed', status_reason: 'provider_validation' });
+    expect(rig.eventData('message.failed')).toEqual([{ message_id: two, reason: 'provider_validation' }]);
   });
 
   test('to be tried later, with refusals, ends those that were refused', async () => {

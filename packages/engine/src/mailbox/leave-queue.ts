@@ -44,8 +44,9 @@ export function applyOutcome(
   for (const change of plan.changes) writeChange(world, row, change, now);
   const firstAcceptance = plan.accepted && row.accepted === 0;
   if (plan.accepted) recordAcceptance(sql, row, plan.provider_message_id, plan.rfc_message_id);
-  const accepted = plan.changes.filter(({ status }) => status === 'submitted').length;
-  const keep = plan.retry === null ? 0 : queuedOf(readDeliveries(sql, row.rowid)).length;
+  const deliveries = readDeliveries(sql, row.rowid);
+  const accepted = positionsOf(deliveries, plan);
+  const keep = plan.retry === null ? 0 : queuedOf(deliveries).length;
   // With units kept, the settlement moves the hold's end itself; nothing to settle on a plain back-off.
   if (plan.retry === null || plan.accepted) {
     oweQuota(world, {
@@ -53,7 +54,8 @@ export function applyOutcome(
       ref: row.id,
       n: settlement,
       identity_id: world.owner.identity_id,
-      consume: accepted,
+      consume: accepted.length,
+      accepted,
       keep,
       until: plan.retry === null ? null : plan.retry.at + LIMITS.hold_grace_ms,
       outbound: firstAcceptance ? 1 : 0,
@@ -65,6 +67,11 @@ export function applyOutcome(
   }
   leave(world, row, plan);
   return null;
+}
+
+function positionsOf(deliveries: DeliveryRow[], { changes }: OutcomePlan): number[] {
+  const taken = new Set<string>(changes.flatMap(({ address, status }) => (status === 'submitted' ? [address] : [])));
+  return deliveries.filter(({ address }) => taken.has(address)).map(({ position }) => position);
 }
 
 function queuedOf(deliveries: DeliveryRow[]): string[] {

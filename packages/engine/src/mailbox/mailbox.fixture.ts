@@ -148,14 +148,18 @@ export class MailboxRig {
           this.sink.run(() => {
             const [first] = events;
             const others = this.dispatched.filter(
-              ({ id, sequence }) => sequence >= (first?.sequence ?? 0) && !events.some((event) => event.id === id),
+              ({ id, sequence }) =>
+                sequence >= (first?.sequence ?? 0) &&
+                !events.some((event) => event.id === id && event.sequence === sequence),
             );
-            if (others.length > 0) {
-              const known = events.filter(({ id }) => this.dispatched.some((event) => event.id === id));
-              return { taken: Math.max(...others.map(({ sequence }) => sequence)), known: known.map(({ id }) => id) };
-            }
-            this.dispatched.push(...structuredClone(events));
-            return null;
+            const known = this.dispatched.filter(({ id }) => events.some((event) => event.id === id));
+            if (others.length > 0) return { taken: Math.max(...others.map(({ sequence }) => sequence)), known };
+            // A repeat shows here as one; an event of before under another number does not take that one too.
+            const fresh = events.filter(
+              ({ id, sequence }) => !known.some((event) => event.id === id && event.sequence !== sequence),
+            );
+            this.dispatched.push(...structuredClone(fresh));
+            return { taken: null, known };
           }),
         lastSequence: () => this.sequences.run(() => this.lastSequence),
       },

@@ -23,6 +23,7 @@ export function objectsOf({ owner }: MailboxWorld, send: PreparedSend): StoredOb
         message_id: message,
         key_hash: request.key_hash,
         fingerprint: request.fingerprint,
+        sha256: send.mime_sha256,
         operation: request.operation,
         thread: send.thread,
         kind: plan.kind,

@@ -3,7 +3,8 @@ import type { EventId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadline } from '../alarms.ts';
 import { deleteMeta, readMeta, writeMeta } from '../meta.ts';
-import { enterRestored, renumberWaiting } from './restore.ts';
+import type { Dispatched } from '../ports.ts';
+import { enterRestored, keepToldNumbers, renumberWaiting } from './restore.ts';
 import type { MailboxWorld } from './world.ts';
 
 interface OutboxRow {
@@ -27,9 +28,9 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
     const last = rows.at(-1);
     if (last === undefined) break;
     world.mark('outbox.before_dispatch');
-    let others: Awaited<ReturnType<MailboxWorld['events']['dispatch']>>;
+    let answer: Dispatched;
     try {
-      others = await world.events.dispatch(
+      answer = await world.events.dispatch(
         rows.map(({ seq, event_id, type, occurred_at }) => ({
           id: event_id,
           type,
@@ -51,18 +52,20 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
       return;
     }
     world.mark('outbox.after_dispatch');
-    if (others !== null) {
+    if (answer.taken !== null) {
       // Other events have these numbers: the storage was put back, and time has been lived twice. What the index has of
-      // the batch was told in the time that is forgotten, so it keeps the number and the bytes that it was told with.
+      // the batch was told in the time that is forgotten.
       sql.run(
         'UPDATE outbox SET dispatched_at = ? WHERE event_id IN (SELECT value FROM json_each(?))',
         world.now(),
-        JSON.stringify(others.known),
+        JSON.stringify(answer.known.map(({ id }) => id)),
       );
-      enterRestored(world, others.taken);
+      enterRestored(world, answer.taken);
       renumberWaiting(sql, last.seq);
+      keepToldNumbers(sql, answer.known);
       continue;
     }
+    keepToldNumbers(sql, answer.known);
     // The batch was everything that waited up to its last number; a list of a hundred would be one value too many.
     sql.run('UPDATE outbox SET dispatched_at = ? WHERE dispatched_at IS NULL AND seq <= ?', world.now(), last.seq);
   }

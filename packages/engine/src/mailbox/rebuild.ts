@@ -8,7 +8,7 @@ import type { BlobFacts } from '../ports.ts';
 import { acceptedAnswer, knowsKey, recordKey } from './ledger.ts';
 import { findMessage, partsOf } from './messages.ts';
 import type { RebuildProgress } from './rebuild-types.ts';
-import { enterRestored, isRestored, noticeRestore } from './restore.ts';
+import { goOnAbove, isRestored, noticeRestore } from './restore.ts';
 import { restoreLost } from './restore-message.ts';
 import { parseJson } from './rows.ts';
 import { expiryTime } from './trusted-time.ts';
@@ -34,13 +34,10 @@ interface State {
  * Goes on with the rebuild, or begins one, until it is complete or the time of a request is over; the alarm does the
  * rest. A step that fails leaves what it had done. Who asks at once shares the steps.
  *
- * @param restored takes the mailbox for one that was put back, even where its events cannot tell. While it is already
- *   taken for one, this changes nothing.
  */
-export async function rebuildLedger(world: MailboxWorld, restored: boolean): Promise<RebuildProgress> {
+export async function rebuildLedger(world: MailboxWorld): Promise<RebuildProgress> {
   const ends = world.now() + LIMITS.rebuild_request_ms;
-  const known = restored && isRestored(world.sql);
-  if ((restored && !known) || readMeta(world.sql, 'rebuild') === undefined) await begin(world, restored && !known);
+  if (readMeta(world.sql, 'rebuild') === undefined) await begin(world);
   for (;;) {
     world.rebuild.step ??= step(world).finally(() => {
       world.rebuild.step = null;
@@ -50,11 +47,12 @@ export async function rebuildLedger(world: MailboxWorld, restored: boolean): Pro
   }
 }
 
-async function begin(world: MailboxWorld, restored: boolean): Promise<void> {
+async function begin(world: MailboxWorld): Promise<void> {
   const known = await world.events.lastSequence(world.owner.identity_id);
-  if (restored) enterRestored(world, known ?? 0);
+  if (isRestored(world.sql)) goOnAbove(world.sql, known ?? 0);
   else noticeRestore(world, known);
-  const floor = idFloor('msg', world.now() - LIMITS.rebuild_reach_ms);
+  // By a clock that runs a year ahead every copy would be too old.
+  const floor = idFloor('msg', expiryTime(world.sql, world.now()) - LIMITS.rebuild_reach_ms);
   writeState(world, { position: `${sentPrefix(world.owner)}${floor}`, copies: 0, keys: 0, messages: 0 });
   setDeadline(world, 'rebuild', world.now());
 }

@@ -3,6 +3,7 @@ import type { EventEnvelope } from '@pmail/core/events/types.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { setDeadline, setDeadlineNoLater } from '../alarms.ts';
 import { deleteMeta, metaWithPrefix, readMeta, writeMeta } from '../meta.ts';
+import type { Dispatched } from '../ports.ts';
 import type { Sql } from '../sql.ts';
 import { applyOutcome, SETTLE_DECIDED } from './leave-queue.ts';
 import { findMessage, readDeliveries } from './messages.ts';
@@ -38,6 +39,19 @@ export function noticeRestore(world: MailboxWorld, known: number | null): boolea
   return true;
 }
 
+/**
+ * Somebody says that the mailbox was put back, which its events cannot tell where none was told since. It counts at once,
+ * before anybody is asked anything: from here on no key makes a message and nothing leaves. Said again it changes nothing.
+ */
+export function takeForRestored(world: MailboxWorld): void {
+  if (!isRestored(world.sql)) enterRestored(world, 0);
+}
+
+/** The next event has a number above this one, and above its own. */
+export function goOnAbove(sql: Sql, known: number): void {
+  writeMeta(sql, 'event_seq', String(Math.max(known, eventSequence(sql))));
+}
+
 /** The mailbox was put back: numbers go on above the highest known, and what waited may have left long ago. */
 export function enterRestored(world: MailboxWorld, known: number): void {
   const { sql } = world;
@@ -48,7 +62,7 @@ export function enterRestored(world: MailboxWorld, known: number): void {
     // The entry in the registry of work that is remembered here may be gone there.
     deleteMeta(sql, 'work_since', 'rebuild');
     sql.run('DELETE FROM lost_sends');
-    writeMeta(sql, 'event_seq', String(Math.max(known, eventSequence(sql))));
+    goOnAbove(sql, known);
     for (const { k } of metaWithPrefix(sql, 'dispatch:')) {
       const row = findMessage(sql, k.slice('dispatch:'.length) as MessageId);
       if (row !== undefined) applyOutcome(world, row, mayHaveLeft(sql, row), SETTLE_DECIDED);
@@ -56,6 +70,31 @@ export function enterRestored(world: MailboxWorld, known: number): void {
     setDeadlineNoLater(world, 'rebuild', now);
     setDeadline(world, 'outbox', now);
   });
+}
+
+/**
+ * What was told in the time that is forgotten keeps the number under which the index has it, even when it happened again
+ * since under the same id. Without a restore these are the numbers that it has here.
+ */
+export function keepToldNumbers(sql: Sql, told: Dispatched['known']): void {
+  if (told.length === 0) return;
+  sql.transaction(() => {
+    for (const { id, sequence } of told) {
+      const row = sql.first<OutboxRow>('SELECT seq, payload_json FROM outbox WHERE event_id = ?', id);
+      if (row === undefined || row.seq === sequence) continue;
+      if (sql.first('SELECT 1 FROM outbox WHERE seq = ?', sequence) === undefined) give(sql, row, sequence);
+    }
+  });
+}
+
+interface OutboxRow {
+  seq: number;
+  payload_json: string;
+}
+
+function give(sql: Sql, { seq, payload_json: payload }: OutboxRow, sequence: number): void {
+  const envelope: EventEnvelope = { ...parseJson<EventEnvelope>(payload), sequence };
+  sql.run('UPDATE outbox SET seq = ?, payload_json = ? WHERE seq = ?', sequence, JSON.stringify(envelope), seq);
 }
 
 /**
@@ -67,16 +106,14 @@ export function renumberWaiting(sql: Sql, upTo: number): void {
 }
 
 function renumber(sql: Sql, upTo: number): void {
-  const waiting = sql.all<{ seq: number; payload_json: string }>(
+  const waiting = sql.all<OutboxRow>(
     'SELECT seq, payload_json FROM outbox WHERE dispatched_at IS NULL AND seq <= ? ORDER BY seq DESC',
     upTo,
   );
   const last = eventSequence(sql) + waiting.length;
   // From the last one down and always upwards, so that no two ever have one number.
-  waiting.forEach(({ seq, payload_json: payload }, index) => {
-    const sequence = last - index;
-    const envelope: EventEnvelope = { ...parseJson<EventEnvelope>(payload), sequence };
-    sql.run('UPDATE outbox SET seq = ?, payload_json = ? WHERE seq = ?', sequence, JSON.stringify(envelope), seq);
+  waiting.forEach((row, index) => {
+    give(sql, row, last - index);
   });
   writeMeta(sql, 'event_seq', String(last));
 }

@@ -110,4 +110,14 @@ export const MAILBOX_MIGRATIONS: readonly Migration[] = [
       'ALTER TABLE deliveries ADD COLUMN reported_at INTEGER',
     ],
   },
+  {
+    version: 4,
+    statements: ['cleaned_before', 'cleaned_last'].map(
+      // Mailboxes of before noted no clean-ups. What they last stored says how late it is at least, so that a clock which
+      // has run away is not believed in the first moment.
+      (note) => `INSERT OR IGNORE INTO meta (k, v)
+        SELECT '${note}', COALESCE((SELECT received_at FROM messages ORDER BY rowid DESC LIMIT 1), v)
+        FROM meta WHERE k = 'created_at'`,
+    ),
+  },
 ];

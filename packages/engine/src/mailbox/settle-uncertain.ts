@@ -58,6 +58,8 @@ export function settleByProvider(world: MailboxWorld, row: MessageRow, result: T
   emit(world, 'message.reconciled', { message_id: row.id, status: after.status });
   if (accepted.length > 0) emitSent(world, after);
   else if (after.status === 'rejected') emitRejected(world, after, 'detail' in result ? result.detail : null);
+  // Somebody of whom it was known before that he was not reached makes the whole one that failed.
+  else if (after.status === 'failed') emitFailed(world, after);
   return true;
 }
 
@@ -127,6 +129,7 @@ export function oweAcceptance(world: MailboxWorld, row: MessageRow, positions: n
     n: SETTLE_UNCERTAIN + Math.min(...positions),
     identity_id: world.owner.identity_id,
     consume: positions.length,
+    accepted: positions,
     keep: waiting.length,
     until: null,
     outbound: row.accepted === 0 ? 1 : 0,

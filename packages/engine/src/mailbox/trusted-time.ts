@@ -12,7 +12,7 @@ const LAST = 'cleaned_last';
 /** Two periods of the clean-up, and a day for alarms that come late. */
 const BELIEVED_MS = 3 * 86_400_000;
 
-/** `now`, or less when the clock has run away. A mailbox that never noted its clean-ups believes its clock. */
+/** `now`, or less when the clock has run away. */
 export function expiryTime(sql: Sql, now: number): number {
   const before = readMeta(sql, BEFORE);
   return before === undefined ? now : Math.min(now, Number(before) + BELIEVED_MS);

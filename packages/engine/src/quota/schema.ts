@@ -27,4 +27,11 @@ export const QUOTA_MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX outcome_events_age ON outcome_events (at)',
     ],
   },
+  {
+    version: 2,
+    statements: [
+      // Recipients that a settlement counted, a bit for each position in the message.
+      'ALTER TABLE applied ADD COLUMN accepted INTEGER NOT NULL DEFAULT 0',
+    ],
+  },
 ];

@@ -58,6 +58,31 @@ describe('a settlement', () => {
     expect(usage()[0]).toBe(2);
   });
 
+  test.each([
+    ['the same under another ordinal', { n: 2_000_000, accepted: [0, 48] }],
+    ['some of them and others', { n: 2_000_001, accepted: [48, 1] }],
+    ['the same under the ordinal of before', { n: 1, accepted: [0, 48] }],
+    ['others under the ordinal of before', { n: 1, accepted: [1, 2] }],
+  ])('counts each recipient once, whatever names it again: %s (P7)', (_name, { n, accepted }) => {
+    rig.settle('m1', { consume: 2, accepted: [0, 48], keep: 1, until: NOW + 70 * MINUTE });
+    rig.settle('m1', { n, consume: accepted.length, accepted, keep: 9 });
+    const all = new Set([0, 48, ...accepted]).size;
+    expect(usage()).toEqual([all, 1]);
+    expect(rig.books.used).toBe(all);
+  });
+
+  test('under the ordinal of one before leaves what is held as it is', () => {
+    rig.settle('m1', { consume: 1, accepted: [0], keep: 2, until: NOW + 70 * MINUTE });
+    rig.settle('m1', { consume: 1, accepted: [1], keep: 0 });
+    expect(rig.books).toEqual({ used: 2, held: 2 });
+  });
+
+  test('of a mailbox that does not say whom it counts, as older ones do, counts as many as it says (P3)', () => {
+    rig.settle('m1', { consume: 2 });
+    rig.settle('m1', { n: 2, consume: 1, outbound: 0 });
+    expect(usage()).toEqual([3, 1]);
+  });
+
   test('of one ref does not settle another', () => {
     rig.reserve({ ref: 'm2' });
     rig.settle('m1');

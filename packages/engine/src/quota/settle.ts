@@ -1,6 +1,7 @@
 import { utcDay } from '@pmail/core/time.ts';
 import { setDeadlineNoLater } from '../alarms.ts';
 import type { Sql } from '../sql.ts';
+import { countAccepted } from './accepted.ts';
 import { changeAllowance, rollPeriod } from './billing.ts';
 import { addToCounter } from './counters.ts';
 import type { QuotaEngineWorld } from './reserve.ts';
@@ -52,22 +53,34 @@ function readHold(sql: Sql, ref: string): Hold | undefined {
  * (it expired, or was freed when the send became uncertain) what was accepted still counts.
  */
 function settle(world: QuotaEngineWorld, task: Extract<QuotaTask, { op: 'settle' }>): void {
-  const { sql, mark } = world;
-  if (!once(world, task.ref, task.n)) return;
-  rollPeriod(sql, world.now());
-  const hold = readHold(sql, task.ref);
-  mark('quota.in_transaction');
-  const keep = hold === undefined ? 0 : Math.min(task.keep, hold.units);
-  changeAllowance(sql, 'sends', { used: task.consume, held: hold === undefined ? 0 : keep - hold.units });
-  if (keep > 0) {
-    const until = task.until ?? world.now() + world.waits.hold_ttl_ms;
-    sql.run("UPDATE holds SET units = ?, expires_at = ? WHERE feature = 'sends' AND ref = ?", keep, until, task.ref);
-    setDeadlineNoLater(world, 'holds', until);
-  } else if (hold !== undefined) {
-    sql.run("DELETE FROM holds WHERE feature = 'sends' AND ref = ?", task.ref);
+  const fresh = once(world, task.ref, task.n);
+  if (!fresh && task.accepted === undefined) return;
+  rollPeriod(world.sql, world.now());
+  const counts =
+    task.accepted === undefined
+      ? { sends: task.consume, outbound: task.outbound }
+      : countAccepted(world.sql, task.ref, task.n, task.accepted);
+  world.mark('quota.in_transaction');
+  changeAllowance(world.sql, 'sends', { used: counts.sends });
+  // The hold moves with the first settlement of its name alone; later ones of a mailbox that was put back know nothing of it.
+  if (fresh) settleHold(world, task);
+  countUsage(world, 'sends', counts.sends);
+  countUsage(world, 'outbound', counts.outbound);
+}
+
+function settleHold(world: QuotaEngineWorld, { ref, ...task }: Extract<QuotaTask, { op: 'settle' }>): void {
+  const { sql } = world;
+  const hold = readHold(sql, ref);
+  if (hold === undefined) return;
+  const keep = Math.min(task.keep, hold.units);
+  if (keep === 0) {
+    freeHold(sql, ref, hold);
+    return;
   }
-  countUsage(world, 'sends', task.consume);
-  countUsage(world, 'outbound', task.outbound);
+  const until = task.until ?? world.now() + world.waits.hold_ttl_ms;
+  changeAllowance(sql, 'sends', { held: keep - hold.units });
+  sql.run("UPDATE holds SET units = ?, expires_at = ? WHERE feature = 'sends' AND ref = ?", keep, until, ref);
+  setDeadlineNoLater(world, 'holds', until);
 }
 
 /** Gives back the hold and the day's count. A release that finds nothing also bars a reserve that comes too late. */

@@ -85,6 +85,11 @@ export type QuotaTask =
       n: number;
       identity_id: IdentityId;
       consume: number;
+      /**
+       * Positions in the message of those who are counted, so that each counts once for a send whatever settlements name
+       * it: a mailbox that was put back settles again what it has forgotten. Older mailboxes leave it out.
+       */
+      accepted?: number[];
       keep: number;
       /** Unix ms until which what is kept stays held. */
       until: number | null;

@@ -1,9 +1,10 @@
-import type { DeliveryStatus, MessageStatus } from '@pmail/core/delivery/status.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
-import type { Provider } from '@pmail/core/transport/types.ts';
 import type { Intent } from '../client.ts';
 import type { Deployment } from '../deployment.ts';
 import type { SimIdentity } from '../population.ts';
+import { type DeliveryTrace, type MessageTrace, type Remembered, remember, type Step } from '../remembered.ts';
+
+export type { DeliveryTrace, MessageTrace, Step } from '../remembered.ts';
 
 /** What the checkers look at once a schedule has come to rest. */
 export interface Evidence {
@@ -24,38 +25,6 @@ export interface Violation {
   text: string;
 }
 
-export interface MessageTrace {
-  rowid: number;
-  id: MessageId;
-  direction: 'inbound' | 'outbound';
-  status: MessageStatus;
-  provider: Provider | null;
-  provider_message_id: string | null;
-  raw_sha256: string;
-  raw_r2_key: string;
-  rfc_message_id: string | null;
-  flags_json: string;
-  received_at: number;
-  thread_seq: number;
-}
-
-export interface DeliveryTrace {
-  message_rowid: number;
-  address: string;
-  status: DeliveryStatus;
-  smtp_response: string | null;
-  provider_event_ids_json: string;
-  /** When the report was made that its status comes from; null when it does not come from one. */
-  reported_at: number | null;
-}
-
-export interface Step {
-  rowid: number;
-  address: string | null;
-  old: string;
-  new: string;
-}
-
 export function messagesOf(evidence: Evidence, identity: SimIdentity): MessageTrace[] {
   return mailbox(evidence, identity).sql.all<MessageTrace>('SELECT * FROM messages ORDER BY rowid');
 }
@@ -68,6 +37,11 @@ export function traceOf(evidence: Evidence, identity: SimIdentity): Step[] {
   return mailbox(evidence, identity).sql.all<Step>(
     'SELECT rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n',
   );
+}
+
+/** All of it at once. */
+export function rowsOf(evidence: Evidence, identity: SimIdentity): Remembered {
+  return remember(mailbox(evidence, identity).sql);
 }
 
 export function mailbox({ deployment }: Evidence, identity: SimIdentity) {

@@ -1,4 +1,4 @@
-import { type Evidence, mailbox, type Violation } from './evidence.ts';
+import { deliveriesOf, type Evidence, mailbox, rowsOf, type Violation } from './evidence.ts';
 
 /** I4: no counter of a day ever stood above its cap, and nothing was accepted beyond the allowance. */
 export function limitsKept(evidence: Evidence): Violation[] {
@@ -30,10 +30,14 @@ export function limitsKept(evidence: Evidence): Violation[] {
 }
 
 function wereUncertain(evidence: Evidence, identity: Evidence['identities'][number]): number {
-  const row = mailbox(evidence, identity).sql.first<{ n: number }>(
-    "SELECT COUNT(*) AS n FROM sim_trace WHERE address IS NOT NULL AND new = 'uncertain'",
+  const { forgotten } = mailbox(evidence, identity);
+  const all = [rowsOf(evidence, identity), ...forgotten];
+  // Who is shown again after the storage was put back is uncertain from the beginning.
+  const again = forgotten.length === 0 ? 0 : deliveriesOf(evidence, identity).length;
+  const turned = all.map(
+    ({ trace }) => trace.filter((step) => step.address !== null && step.new === 'uncertain').length,
   );
-  return row?.n ?? 0;
+  return turned.reduce((sum, n) => sum + n, again);
 }
 
 /** S14: a thread goes from one message to the next only when the first let go of it, or its lease has run out. */

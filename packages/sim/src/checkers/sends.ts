@@ -99,6 +99,10 @@ export function nothingLost(evidence: Evidence): Violation[] {
     if (!messagesOf(evidence, intent.identity).some((message) => message.id === id))
       lost(`${id} was accepted and is gone`);
   }
+  const known = new Set(evidence.identities.flatMap((one) => messagesOf(evidence, one).map(({ id }) => id as string)));
+  for (const { message_id: id } of evidence.deployment.provider.log) {
+    if (!known.has(id)) lost(`${id} was handed over, and no mailbox knows it`);
+  }
   for (const identity of evidence.identities) {
     const messages = messagesOf(evidence, identity).filter(({ direction }) => direction === 'outbound');
     const deliveries = deliveriesOf(evidence, identity);
@@ -124,6 +128,8 @@ function mayStayOpen(
   status: DeliveryStatus,
 ): boolean {
   if (isTerminal(status) || status === 'queued') return true;
+  // One that was put back has forgotten by what it went out: where a domain fell back, reports do not name it.
+  if (status === 'uncertain' && mailbox(evidence, identity).restored) return true;
   // Where reports name our own id they find the message whatever is known of it.
   if (message.provider !== 'ses') {
     if (status === 'uncertain') return true;
@@ -133,6 +139,8 @@ function mayStayOpen(
   // What a test provider has to report is owed from the record of its answer on. When the call broke off there is none:
   // the report of one copy that arrived all the same, and a person's word, say nothing about the other recipients.
   if (message.provider_message_id?.startsWith('test-')) {
+    // A mailbox that was put back has forgotten reports of its own that had come by then.
+    if (mailbox(evidence, identity).restored) return true;
     return address.startsWith('deferred@') || !acceptanceRecorded(evidence, identity, message);
   }
   const { provider } = evidence.deployment;
@@ -212,9 +220,13 @@ export function sameBytes(evidence: Evidence): Violation[] {
 /** Whether a call had the stored bytes with nothing but the originator of a message that had fallen back. */
 function fellBack(evidence: Evidence, { message_id: id, from, reply_to: replyTo, sha256 }: CallRecord): boolean {
   if (!from.endsWith(`@${PLATFORM_DOMAIN}`)) return false;
-  const message = evidence.identities.flatMap((one) => messagesOf(evidence, one)).find((one) => one.id === id);
+  const owner = evidence.identities.find((one) => messagesOf(evidence, one).some((message) => message.id === id));
+  if (owner === undefined) return false;
+  const message = messagesOf(evidence, owner).find((one) => one.id === id);
   const stored = evidence.deployment.store.objects.get(message?.raw_r2_key ?? '');
-  if (stored === undefined || message?.flags_json.includes('sent_via_fallback') !== true) return false;
+  // A mailbox that was put back may have forgotten that it did.
+  const said = message?.flags_json.includes('sent_via_fallback') === true || mailbox(evidence, owner).restored;
+  if (stored === undefined || !said) return false;
   const expected = rewriteOriginator(stored.bytes, from, replyTo);
   return createHash('sha256').update(expected).digest('hex') === sha256;
 }

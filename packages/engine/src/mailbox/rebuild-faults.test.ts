@@ -1,0 +1,124 @@
+import type { MessageId } from '@pmail/core/ids.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { HOUR, JO, KIM, MailboxRig, MINUTE } from './mailbox.fixture.ts';
+import { accepted, attempt, report } from './transport.fixture.ts';
+
+/** P7: what goes wrong around a mailbox that was put back, and what was counted and told in the time that is forgotten. */
+
+const BODY = { to: [JO, KIM], subject: 'Lost' };
+
+let rig: MailboxRig;
+
+beforeEach(() => {
+  rig = new MailboxRig();
+});
+
+/** A send to two that is accepted, handed over and paid for, and then forgotten. */
+async function forgetOne(): Promise<MessageId> {
+  const back = rig.storage.pointInTime();
+  const sent = await rig.submit({ key: 'lost', body: BODY });
+  if (!sent.ok) throw new Error(sent.code);
+  await attempt(rig, sent.message.id, accepted({ provider_message_id: 'prov-lost' }));
+  await rig.advance(MINUTE);
+  back();
+  rig.restart();
+  return sent.message.id;
+}
+
+describe('the word that a mailbox was put back (P7)', () => {
+  test('counts at once, though nobody can be asked: no key makes a message until the ledger is whole', async () => {
+    const id = await forgetOne();
+    rig.registering.failNext();
+    await expect(rig.engine.rebuildLedger(true)).rejects.toThrow();
+    // A request that was under way has read the index before, and knows of no event.
+    const request = { ...(await rig.request({ key: 'lost', body: BODY })), last_sequence: null };
+    expect(await rig.engine.submit(request)).toMatchObject({ code: 'unavailable', details: { step: 'ledger' } });
+    await rig.advance(HOUR);
+    expect(await rig.engine.submit(request)).toMatchObject({ ok: true, deduplicated: true, message: { id } });
+  });
+
+  test('a hold is not given back for a send that it may only have forgotten', async () => {
+    const id = await forgetOne();
+    rig.engine.rebuildLedger(true).catch(() => undefined);
+    expect(rig.engine.sendState(id)).toBe('open');
+    await rig.advance(HOUR);
+    expect(rig.engine.sendState(id)).toBe('ended');
+    expect(rig.engine.sendState('msg_01JD9Q3V7M8X2C4N6B5K1R0E9Z')).toBe('unknown');
+  });
+});
+
+describe('a copy that cannot be read while the ledger is made again (P7, T10)', () => {
+  test.each([
+    ['not there', null],
+    ['changed', new Uint8Array([0x21])],
+  ])('for a moment is %s: the send comes back whole', async (_name, bytes) => {
+    const id = await forgetOne();
+    answerOnce(bytes);
+    await rig.engine.rebuildLedger(true);
+    expect(rig.message(id)).toMatchObject({ status: 'uncertain', subject: 'Lost' });
+  });
+
+  test('though it is listed is tried again until it can: an accepted send is not given up for it', async () => {
+    const id = await forgetOne();
+    answerOnce(null, 2);
+    await expect(rig.engine.rebuildLedger(true)).rejects.toThrow('listed');
+    await rig.advance(MINUTE);
+    expect(rig.message(id).status).toBe('uncertain');
+  });
+
+  test('and is gone for good is no send any more', async () => {
+    await forgetOne();
+    const [key = ''] = rig.blobs.keys;
+    const get = rig.blobs.get.bind(rig.blobs);
+    rig.blobs.get = (name) => {
+      rig.blobs.objects.delete(key);
+      return get(name);
+    };
+    expect(await rig.engine.rebuildLedger(true)).toMatchObject({ complete: true, messages: 0 });
+  });
+});
+
+/** The store answers with this so many times, and then with what it has. */
+function answerOnce(bytes: Uint8Array | null, times = 1): void {
+  const get = rig.blobs.get.bind(rig.blobs);
+  let left = times;
+  rig.blobs.get = (key) => (left-- > 0 ? Promise.resolve(bytes) : get(key));
+}
+
+describe('what was counted before it was forgotten (P7)', () => {
+  test('is not counted again when a report or a person says once more that it was sent', async () => {
+    const id = await forgetOne();
+    expect(rig.quotaBooks.used).toBe(2);
+    await rig.engine.rebuildLedger(true);
+    const facts = { recipient: JO, subject: 'Lost', provider_message_id: 'prov-lost' };
+    expect(await rig.engine.applyEvent(report(rig, 'delivered', facts))).toMatchObject({ kind: 'reconciled' });
+    expect(await rig.engine.resolve(id, 'sent')).toMatchObject({ ok: true });
+    await rig.advance(HOUR);
+    expect(rig.statuses(id)).toEqual({ [JO]: 'delivered', [KIM]: 'submitted' });
+    expect(rig.quotaBooks.used).toBe(2);
+  });
+});
+
+test('an event that happens again under its id keeps the number under which it was told (P7, I9)', async () => {
+  await rig.send({ key: 'first', body: { to: [JO] } });
+  await rig.advance(MINUTE);
+  const back = rig.storage.pointInTime();
+  const known = { id: rig.newId('evt', rig.clock.now), occurred_at: rig.clock.now };
+  await rig.engine.emitEvent('suppression.created', { address: 1 }, known);
+  await rig.advance(MINUTE);
+  const told = rig.dispatched.find(({ id }) => id === known.id);
+  back();
+  rig.restart();
+  await rig.engine.rebuildLedger(true);
+  await rig.engine.emitEvent('identity.updated', {}, { id: rig.newId('evt', 0), occurred_at: 0 });
+  await rig.engine.emitEvent('suppression.created', { address: 1 }, known);
+  await rig.advance(HOUR);
+  const row = rig.sql.first<{ seq: number; payload_json: string; dispatched_at: number | null }>(
+    'SELECT seq, payload_json, dispatched_at FROM outbox WHERE event_id = ?',
+    known.id,
+  );
+  expect(row?.seq).toBe(told?.sequence);
+  expect(JSON.parse(row?.payload_json ?? '{}')).toMatchObject({ id: known.id, sequence: told?.sequence });
+  expect(row?.dispatched_at).not.toBeNull();
+  expect(rig.sql.all('SELECT seq FROM outbox WHERE dispatched_at IS NULL')).toEqual([]);
+});
