@@ -8,6 +8,7 @@ const ULID = '01M8P88TCQ4G9XP521JS7KNYW7';
 const OWNER = { tenant_id: `ten_${ULID}` as TenantId, identity_id: `idn_${ULID}` as IdentityId };
 const EVIDENCE = {
   message_id: `msg_${ULID}` as MessageId,
+  at: 1_796_029_260_000,
   key_hash: 'a'.repeat(64),
   fingerprint: 'b'.repeat(64),
   sha256: 'c'.repeat(64),
@@ -33,6 +34,7 @@ describe('of a sent copy', () => {
       'tenant',
       'identity',
       'message',
+      'at',
       'idem_key_sha256',
       'fingerprint',
       'sha256',

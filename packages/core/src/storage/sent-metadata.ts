@@ -1,6 +1,6 @@
 import type { Mailbox } from '../address/address.ts';
 import { utf8Length } from '../hash.ts';
-import { type IdentityId, type MessageId, parseId, type TenantId, type ThreadId } from '../ids.ts';
+import { type IdentityId, idTime, type MessageId, parseId, type TenantId, type ThreadId } from '../ids.ts';
 import { LIMITS } from '../limits.ts';
 import { OUTBOUND_KINDS, type OutboundKind, SEND_OPERATIONS, type SendOperation } from '../message/request.ts';
 import type { FilterReason } from '../policy/types.ts';
@@ -12,6 +12,8 @@ import type { Owner } from './keys.ts';
  */
 export interface SentEvidence {
   message_id: MessageId;
+  /** Unix ms at which it was accepted. Its id says another when the clock had been put back shortly before. */
+  at: number;
   /** Hex SHA-256 of the Idempotency-Key. */
   key_hash: string;
   fingerprint: string;
@@ -51,6 +53,7 @@ export function sentMetadata(owner: Owner, evidence: SentEvidence): Record<strin
     tenant: owner.tenant_id,
     identity: owner.identity_id,
     message: evidence.message_id,
+    at: String(evidence.at),
     idem_key_sha256: evidence.key_hash,
     fingerprint: evidence.fingerprint,
     ...(evidence.sha256 === null ? {} : { sha256: evidence.sha256 }),
@@ -67,9 +70,12 @@ export function parseSentMetadata(owner: Owner, stored: Record<string, string>):
   const messageId = parseId('msg', stored['message'] ?? '');
   const threadId = parseId('thr', stored['thread'] ?? '');
   const seq = Number(stored['thread_seq']);
+  // Copies of before do not say it.
+  const at = stored['at'] === undefined && messageId !== undefined ? idTime(messageId) : Number(stored['at']);
   const { idem_key_sha256: keyHash, fingerprint, operation, kind } = stored;
   const whole =
     messageId !== undefined &&
+    Number.isSafeInteger(at) &&
     threadId !== undefined &&
     Number.isSafeInteger(seq) &&
     seq > 0 &&
@@ -82,6 +88,7 @@ export function parseSentMetadata(owner: Owner, stored: Record<string, string>):
   if (!whole) return undefined;
   return {
     message_id: messageId,
+    at,
     key_hash: keyHash,
     fingerprint,
     sha256: stored['sha256'] ?? null,

@@ -1,6 +1,6 @@
 import { sha256Hex, utf8Length } from '@pmail/core/hash.ts';
 import { expect, test } from 'vitest';
-import { HOUR, JO, KIM, LEE, MailboxRig, MINUTE } from './mailbox.fixture.ts';
+import { HOUR, JO, KIM, LEE, MailboxRig, MINUTE, NOW } from './mailbox.fixture.ts';
 
 /** What an accepted send leaves behind, as it can be read again. */
 
@@ -84,6 +84,7 @@ test('the stored copy is the composed one, and says whose it is', async () => {
     message: id,
     idem_key_sha256: await sha256Hex('k-1'),
     fingerprint: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
+    at: String(NOW),
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/) as string,
     operation: 'send',
     kind: 'transactional',

@@ -21,6 +21,7 @@ export function objectsOf({ owner }: MailboxWorld, send: PreparedSend): StoredOb
       // With these a ledger that a restore has lost can be made again from the store alone.
       metadata: sentMetadata(owner, {
         message_id: message,
+        at: send.at,
         key_hash: request.key_hash,
         fingerprint: request.fingerprint,
         sha256: send.mime_sha256,

@@ -85,6 +85,18 @@ function answerOnce(bytes: Uint8Array | null, times = 1): void {
   rig.blobs.get = (key) => (left-- > 0 ? Promise.resolve(bytes) : get(key));
 }
 
+test('a key answers as before, to the millisecond, though ids are ahead of a clock that was put back (P7, K2)', async () => {
+  const back = rig.storage.pointInTime();
+  await rig.send({ key: 'before', body: { to: [JO] } });
+  rig.clock.now -= HOUR;
+  const first = await rig.submit({ key: 'lost', body: BODY });
+  back();
+  rig.restart();
+  await rig.engine.rebuildLedger(true);
+  const again = await rig.submit({ key: 'lost', body: BODY });
+  expect(again).toEqual({ ...first, deduplicated: true });
+});
+
 describe('what was counted before it was forgotten (P7)', () => {
   test('is not counted again when a report or a person says once more that it was sent', async () => {
     const id = await forgetOne();

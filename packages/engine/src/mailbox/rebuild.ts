@@ -1,4 +1,4 @@
-import { idFloor, idTime, parseId } from '@pmail/core/ids.ts';
+import { idFloor, parseId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { sentKey, sentPrefix } from '@pmail/core/storage/keys.ts';
 import { parseSentMetadata, type SentEvidence } from '@pmail/core/storage/sent-metadata.ts';
@@ -117,8 +117,7 @@ function copyOf({ owner }: MailboxWorld, { key, metadata }: BlobFacts): SentEvid
 /** @returns whether a ledger row was made */
 function noteCopy(world: MailboxWorld, evidence: SentEvidence): boolean {
   const { sql } = world;
-  const { message_id: id, key_hash: key } = evidence;
-  const at = idTime(id);
+  const { message_id: id, key_hash: key, at } = evidence;
   if (at + LIMITS.idempotency_retention_ms <= expiryTime(sql, world.now()) || knowsKey(sql, key, world.now()))
     return false;
   const row = findMessage(sql, id);

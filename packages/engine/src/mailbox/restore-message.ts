@@ -1,7 +1,7 @@
 import type { Mailbox } from '@pmail/core/address/address.ts';
 import { UNCERTAIN_FIX } from '@pmail/core/delivery/uncertain.ts';
 import { sha256Hex } from '@pmail/core/hash.ts';
-import { type AttachmentId, idTime, parseId } from '@pmail/core/ids.ts';
+import { type AttachmentId, parseId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { RecipientField } from '@pmail/core/policy/types.ts';
 import { sentAttachmentPrefix, sentKey, sentPrefix } from '@pmail/core/storage/keys.ts';
@@ -95,7 +95,7 @@ function describe(
   ];
   return {
     message_id: evidence.message_id,
-    at: idTime(evidence.message_id),
+    at: evidence.at,
     operation: evidence.operation,
     kind: evidence.kind,
     hop: parsed.hop,
