@@ -69,6 +69,67 @@ export const mime: Fuzzer = fuzzer('MIME', foreignBytes([...SIMPLE, MULTIPART], 
   return mail.from !== null;
 });
 
+const LINE_ENDS = ['\n', '\r\n', '\r', ' \r\n'];
+const SHORT_LINES = [
+  '',
+  'x',
+  ' a',
+  'a:b',
+  '=',
+  'YQ=',
+  '--',
+  '--x',
+  '--b',
+  '--b1',
+  '--b2--',
+  '-- ',
+  '>',
+  'a ',
+  '<p>',
+  '.',
+];
+const HEADS = [
+  '\r\n',
+  'X: y\r\n',
+  'Content-Type: text/html\r\n\r\n',
+  'Content-Type: text/plain; format=flowed; delsp=yes\r\n\r\n',
+  'Content-Type: text/calendar\r\n\r\n',
+  'Content-Transfer-Encoding: base64\r\n\r\n',
+  'Content-Transfer-Encoding: quoted-printable\r\n\r\n',
+  'Content-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\n',
+  'Content-Type: multipart/digest; boundary=b\r\n\r\n--b\r\n\r\n',
+  'Content-Type: multipart/mixed; boundary="b "\r\n\r\n',
+];
+
+/** Mail of short lines without end, in which every line has its cost; the time is what the fuzzer looks at. */
+export const lines: Fuzzer = fuzzer(
+  'MIME of many lines',
+  fc
+    .tuple(
+      fc.constantFrom(...HEADS),
+      fc.array(fc.tuple(fc.constantFrom(...SHORT_LINES), fc.constantFrom(...LINE_ENDS)), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+      fc.oneof({ arbitrary: fc.nat(10_000), weight: 9 }, { arbitrary: fc.nat(400_000), weight: 1 }),
+      fc.constantFrom('', MULTIPART),
+    )
+    .map(([head, unit, bytes, rest]) => {
+      const text = unit.flat().join('');
+      const body = text.repeat(Math.ceil(bytes / text.length));
+      return new Uint8Array(Buffer.from(`From: jo@example.org\r\n${head}${body}${rest}`, 'latin1'));
+    }),
+  async (raw) => {
+    const mail = await parseMail(raw);
+    must(mail.from?.address === 'jo@example.org', 'the sender is read');
+    must(mail.headers.length <= 20_001, 'headers are not without end');
+    return !mail.parse_degraded;
+  },
+  ['\n', 'x\r\n', '--x\n', 'YQ='].flatMap((text) =>
+    HEADS.map((head) => new Uint8Array(Buffer.from(`From: jo@example.org\r\n${head}${text.repeat(100_000)}`))),
+  ),
+);
+
 export const html: Fuzzer = fuzzer(
   'HTML',
   foreignText(

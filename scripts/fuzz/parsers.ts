@@ -1,6 +1,6 @@
 import type { Fuzzer } from '@pmail/testkit/fuzz/fuzzer.ts';
 import { addresses, usernames } from './addresses.ts';
-import { headers, html, ids, mime, subjects } from './mail.ts';
+import { headers, html, ids, lines, mime, subjects } from './mail.ts';
 import { certificateUrls, notifications } from './notifications.ts';
 import { relayExchanges } from './relay.ts';
 import { bounceMails, cloudflareEvents, sesEvents } from './reports.ts';
@@ -13,6 +13,7 @@ export const FUZZERS: readonly Fuzzer[] = [
   usernames,
   headers,
   mime,
+  lines,
   html,
   ids,
   subjects,

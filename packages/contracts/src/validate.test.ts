@@ -180,3 +180,15 @@ test('text that is not JSON is a refusal, not an exception', () => {
   expect(parseJson('{"a":1}')).toEqual({ ok: true, value: { a: 1 } });
   expect(parseJson('{')).toMatchObject({ ok: false, code: 'invalid_request', details: { errors: [{ path: '' }] } });
 });
+
+test('a key given twice is a refusal that names it, and nothing is picked', () => {
+  const paths = (text: string) => errorsOf(parseJson(text));
+  expect(paths('{"to":["a@x.example"],"subject":"s","to":["b@x.example"]}')).toEqual([
+    { path: 'to', message: 'is given more than once' },
+  ]);
+  expect(paths('{"to":[{"address":"a"},{"address":"b","n\\u0061me":"","name":"x"}]}')).toEqual([
+    { path: 'to[1].name', message: 'is given more than once' },
+  ]);
+  const long = 'x'.repeat(1_000);
+  expect(paths(`{"${long}":1,"${long}":2}`)[0]?.path.length).toBeLessThan(300);
+});

@@ -1,6 +1,7 @@
 import { type FieldError, invalidRequest, ok, type Result } from '@pmail/core/result.ts';
 import type { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
+import { duplicateKey } from './duplicate-keys.ts';
 
 /**
  * From zod's issues to the fields of `invalid_request`. Messages are of the form "must be a string" and never repeat
@@ -149,11 +150,15 @@ export function parseQuery<S extends z.ZodObject>(
   return parse(schema, given);
 }
 
-/** `400 invalid_request` for a body that is not JSON at all. */
+/** `400 invalid_request` for a body that is not JSON at all, or that has a key twice in one object. */
 export function parseJson(text: string): Result<unknown> {
+  let value: unknown;
   try {
-    return ok(JSON.parse(text) as unknown);
+    value = JSON.parse(text);
   } catch {
     return invalidRequest({ path: '', message: 'must be JSON' });
   }
+  const twice = duplicateKey(text);
+  if (twice === undefined) return ok(value);
+  return invalidRequest({ path: bounded(join('', twice)), message: 'is given more than once' });
 }

@@ -254,6 +254,18 @@ describe('attachments', () => {
     expect(Buffer.from(found.attachments[0]?.content ?? []).toString()).toContain('inner text');
   });
 
+  it.each([
+    [['Subject: =?utf-8?Q?=C3=BCber?=', ' folded', '', 'x'], 'über folded.eml'],
+    [['From: x@example.org', 'SUBJECT : spaced', '', 'x'], 'spaced.eml'],
+    [['Subject: first', 'Subject: second', '', 'x'], 'first.eml'],
+    [['X-Subject: x', ' Subject: part of the field above', '', 'Subject: text'], 'forwarded.eml'],
+    [['Subject:', '', 'x'], 'forwarded.eml'],
+    [['', 'Subject: text'], 'forwarded.eml'],
+  ])('that are messages are named: %j', async (lines, filename) => {
+    const found = await parseMail(mixed(['Content-Type: message/rfc822', '', ...lines]));
+    expect(found.attachments.map((part) => part.filename)).toEqual([filename]);
+  });
+
   it('beyond 500 are left out', async () => {
     const found = await parseMail(mixed(...Array.from({ length: 501 }, () => ['Content-Type: image/png', '', 'x'])));
     expect(found.attachments).toHaveLength(500);

@@ -1,9 +1,9 @@
 import type { Mailbox } from '@pmail/core/address/address.ts';
 import { boundFilename, cleanFilename } from '@pmail/core/compose/filename.ts';
 import { utf8 } from '@pmail/core/hash.ts';
-import PostalMime, { type Attachment, type Email, type Header } from 'postal-mime';
+import type { Attachment, Email, Header } from 'postal-mime';
+import { parseBounded } from './bounded-parser.ts';
 import { decoded, type MailHeaders, readHeaders } from './mail-headers.ts';
-import { withinPartLimit } from './part-limit.ts';
 
 /** Nesting that ordinary mail stays far below; deeper mail is read too, but marked. */
 const NESTING_DEPTH_NORMAL = 32;
@@ -76,8 +76,7 @@ interface Content {
  * and `parse_degraded` is set.
  */
 export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
-  const limited = withinPartLimit(raw);
-  const { email, whole, degraded } = await parseTree(limited);
+  const { email, whole, degraded } = await parseTree(raw);
   const headers = attempt(() => readHeaders(email.headers)) ?? readHeaders([]);
   const content = whole ? await attempt(() => readContent(email, raw)) : undefined;
   const { text = null, html = null, attachments = [] } = content ?? {};
@@ -88,36 +87,30 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
     html,
     attachments,
     parse_degraded:
-      degraded ||
-      limited !== raw ||
-      content === undefined ||
-      content.degraded ||
-      headers.from === null ||
-      headers.multiple_from ||
-      lost,
+      degraded || content === undefined || content.degraded || headers.from === null || headers.multiple_from || lost,
   };
 }
 
 async function parseTree(raw: Uint8Array): Promise<{ email: Email; whole: boolean; degraded: boolean }> {
   for (const depth of [NESTING_DEPTH_NORMAL, NESTING_DEPTH_MAX]) {
     try {
-      const email = await parseWith(raw, depth);
-      return { email, whole: true, degraded: depth !== NESTING_DEPTH_NORMAL };
+      const { email, cut } = await parseWith(raw, depth);
+      return { email, whole: true, degraded: cut || depth !== NESTING_DEPTH_NORMAL };
     } catch {
       // Too deep, or header fields that are too large.
     }
   }
   try {
-    const email = await parseWith(headerBlock(raw).subarray(0, HEADER_BYTES_MAX), NESTING_DEPTH_NORMAL);
+    const { email } = await parseWith(headerBlock(raw).subarray(0, HEADER_BYTES_MAX), NESTING_DEPTH_NORMAL);
     return { email, whole: false, degraded: true };
   } catch {
     return { email: { headers: [], headerLines: [], attachments: [] }, whole: false, degraded: true };
   }
 }
 
-function parseWith(raw: Uint8Array, maxNestingDepth: number): Promise<Email> {
+function parseWith(raw: Uint8Array, maxNestingDepth: number): ReturnType<typeof parseBounded> {
   // A nested message stays an attachment: its text is not the sender's.
-  return PostalMime.parse(raw, { forceRfc822Attachments: true, maxNestingDepth, attachmentEncoding: 'arraybuffer' });
+  return parseBounded(raw, { forceRfc822Attachments: true, maxNestingDepth, attachmentEncoding: 'arraybuffer' });
 }
 
 function attempt<T>(read: () => T): T | undefined {
@@ -170,17 +163,24 @@ function bytesOf(content: Attachment['content']): Uint8Array<ArrayBuffer> {
   return content instanceof ArrayBuffer ? new Uint8Array(content) : new Uint8Array(content);
 }
 
-/** A nested message is named after its subject. */
+/** A nested message is named after its subject. Only that field is parsed: there may be hundreds of such messages. */
 async function nestedName(content: Uint8Array): Promise<string> {
   const fallback = 'forwarded.eml';
+  const header = latin1(headerBlock(content.subarray(0, HEADER_BYTES_MAX)));
+  const field = /(?:^|\n)(subject[ \t]*:[^\n]*(?:\n[ \t][^\n]*)*)/i.exec(header)?.[1];
+  if (field === undefined) return fallback;
   try {
-    const email = await parseWith(headerBlock(content).subarray(0, HEADER_BYTES_MAX), NESTING_DEPTH_NORMAL);
+    const { email } = await parseWith(Buffer.from(field, 'latin1'), NESTING_DEPTH_NORMAL);
     // A slash would cut the subject off as a path.
     const subject = readHeaders(email.headers).subject.replace(/[/\\]+/g, '-');
     return subject === '' ? fallback : `${subject}.eml`;
   } catch {
     return fallback;
   }
+}
+
+function latin1(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }
 
 /** The bytes up to and with the blank line that ends the header block; everything when there is none. */
@@ -203,24 +203,24 @@ function decodeBytes(bytes: Uint8Array): string {
   }
 }
 
-const REPLACEMENT_UTF8 = [0xef, 0xbf, 0xbd];
-/** The same as quoted-printable: =EF=BF=BD. */
-const REPLACEMENT_QUOTED = [0x3d, 0x45, 0x46, 0x3d, 0x42, 0x46, 0x3d, 0x42, 0x44];
-
 /** Whether the sender wrote U+FFFD, plain or quoted-printable; otherwise its presence means lost text. */
 function holdsReplacementSign(raw: Uint8Array): boolean {
-  return holds(raw, REPLACEMENT_UTF8) || holds(raw, REPLACEMENT_QUOTED);
+  return holds(raw, [0xef, 0xbf, 0xbd]) || holds(raw, Buffer.from('=ef=bf=bd'));
 }
 
 /** Whether the bytes stand somewhere, ASCII letters in either case. */
-function holds(raw: Uint8Array, upper: readonly number[]): boolean {
-  const [first = 0] = upper;
-  for (let at = raw.indexOf(first); at >= 0; at = raw.indexOf(first, at + 1)) {
-    if (upper.every((byte, index) => upperCase(raw[at + index] ?? 0) === byte)) return true;
+function holds(raw: Uint8Array, lower: ArrayLike<number>): boolean {
+  const first = lower[0];
+  for (let at = 0; at < raw.length; at++) {
+    if (raw[at] === first && holdsAt(raw, at, lower)) return true;
   }
   return false;
 }
 
-function upperCase(byte: number): number {
-  return byte >= 0x61 && byte <= 0x7a ? byte - 0x20 : byte;
+function holdsAt(raw: Uint8Array, at: number, lower: ArrayLike<number>): boolean {
+  for (let i = 0; i < lower.length; i++) {
+    const byte = raw[at + i] ?? 0;
+    if ((byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte) !== lower[i]) return false;
+  }
+  return true;
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { IdentityId } from '../ids.ts';
-import { checkThreadToken, mintThreadToken, type ThreadKey } from './token.ts';
+import { checkThreadToken, mintThreadToken, type ThreadKey, withoutToken } from './token.ts';
 
 const IDENTITY = 'idn_01JD0000000000000000000001' as IdentityId;
 const OTHER = 'idn_01JD0000000000000000000002' as IdentityId;
@@ -51,6 +51,22 @@ describe('thread tokens', () => {
       'T03k.9f2mq7xa',
     ]) {
       expect(await checkThreadToken([key], IDENTITY, detail)).toEqual({ kind: 'absent' });
+    }
+  });
+
+  it('are taken out of an address, and nothing else is', async () => {
+    const token = await mintThreadToken(key, IDENTITY, 1_234_567);
+    expect(withoutToken(`desk+${token}@agents.example`)).toBe('desk@agents.example');
+    for (const other of [
+      'desk',
+      'desk+news',
+      'desk+t',
+      `desk+${token}x`,
+      `desk+x+${token}`,
+      `+${token}`,
+      `"a+${token}"`,
+    ]) {
+      expect(withoutToken(`${other}@agents.example`)).toBe(`${other}@agents.example`);
     }
   });
 });

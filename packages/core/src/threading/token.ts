@@ -1,3 +1,4 @@
+import { type Address, detailOf, withoutDetail } from '../address/address.ts';
 import { equalBytes } from '../compare.ts';
 import { hmacSha256, utf8 } from '../hash.ts';
 import type { IdentityId } from '../ids.ts';
@@ -65,6 +66,12 @@ export async function mintThreadToken(key: ThreadKey, identity: IdentityId, seq:
 /** Key id that a detail names, or undefined when it has not the shape of a token at all. */
 export function tokenKid(detail: string): string | undefined {
   return SHAPE.exec(detail)?.[1];
+}
+
+/** The address that a thread token was put into; any other comes back unchanged, with its tag. */
+export function withoutToken(address: Address): Address {
+  const detail = detailOf(address);
+  return detail === null || tokenKid(detail) === undefined ? address : withoutDetail(address);
 }
 
 /** Checks the detail of an envelope recipient (what stands between the first `+` and the `@`, lower case). */

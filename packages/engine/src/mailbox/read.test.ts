@@ -177,6 +177,41 @@ describe('threads', () => {
     expect(thread?.participants.map(({ address }) => address)).not.toContain('desk@acme.example.com');
   });
 
+  test('show each person once, whatever thread token or tag an answer was written to', async () => {
+    const people = (): unknown => rig.engine.listThreads({ archived: false }, 10, null).items[0]?.participants;
+    const ours = { address: 'desk+t01.zydzd25h@acme.example.com', name: 'Desk' };
+    const tagged = { address: 'kim+news@example.net', name: 'Kim' };
+    const [first, second] = ['lee+t0a.zydzd25h@agents.example', 'lee+t1b.zydzd25h@agents.example'];
+    const { thread_id } = await arrive(rig, {
+      parsed: {
+        to: [ours, tagged],
+        cc: [
+          { address: 'desk+x@acme.example.com', name: '' },
+          { address: first, name: '' },
+        ],
+      },
+    });
+    const lee = { address: 'lee@agents.example', name: '' };
+    expect(people()).toEqual([{ address: JO, name: 'Jo' }, tagged, lee]);
+    // As such lists were stored before.
+    rig.sql.run(
+      'UPDATE threads SET participants_json = ? WHERE id = ?',
+      JSON.stringify([ours, { address: JO, name: 'Jo' }, { address: second, name: '' }, lee]),
+      thread_id,
+    );
+    const seq = rig.sql.first<{ seq: number }>('SELECT seq FROM threads WHERE id = ?', thread_id)?.seq ?? 0;
+    await arrive(rig, {
+      request: { token: { kind: 'valid', seq, kid: '0' } },
+      parsed: { from: { address: 'lee@agents.example', name: 'Lee' }, to: [ours] },
+    });
+    expect(people()).toEqual([
+      { address: JO, name: 'Jo' },
+      { address: 'lee@agents.example', name: 'Lee' },
+    ]);
+    // Lee is known by the token's address alone, so the mail is one of the thread.
+    expect(rig.sql.all('SELECT flags_json FROM messages ORDER BY rowid DESC LIMIT 1')).toEqual([{ flags_json: '[]' }]);
+  });
+
   test('that are not there are undefined', () => {
     expect(rig.engine.getThread(rig.newId('thr', 1), 10, null, BODIES)).toBeUndefined();
   });

@@ -1,6 +1,7 @@
-import type { Address, Mailbox } from '@pmail/core/address/address.ts';
+import { type Address, type Mailbox, withoutDetail } from '@pmail/core/address/address.ts';
 import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
+import { withoutToken } from '@pmail/core/threading/token.ts';
 import type { Sql } from '../sql.ts';
 import { parseJson } from './rows.ts';
 import type { MailboxWorld } from './world.ts';
@@ -102,17 +103,23 @@ export function touchThread(sql: Sql, touch: ThreadTouch): void {
 /** Whether somebody takes part in a thread. The list shown is bounded, so those beyond it are found by their mail. */
 export function isParticipant(sql: Sql, seq: number, address: Address): boolean {
   const listed = parseJson<Mailbox[]>(threadBySeq(sql, seq).participants_json);
-  if (listed.some((person) => person.address === address)) return true;
+  const shown = withoutToken(address);
+  if (listed.some((person) => withoutToken(person.address) === shown)) return true;
   return (
     sql.first('SELECT 1 FROM messages WHERE thread_seq = ? AND from_address = ? LIMIT 1', seq, address) !== undefined
   );
 }
 
-/** Participants in the order they first appeared, at most 50; the latest name that is not empty stays. */
+/**
+ * Participants in the order they first appeared, at most 50; the latest name that is not empty stays. An answer goes to an
+ * address with the thread's token in it, ours or that of another mailbox like this: it is the same person, and the list
+ * that is known may be of a time when it was written beside.
+ */
 export function mergeParticipants(known: Mailbox[], people: Mailbox[], own: ReadonlySet<Address>): Mailbox[] {
-  const merged = new Map(known.map(({ address, name }) => [address, name]));
-  for (const { address, name } of people) {
-    if (own.has(address)) continue;
+  const merged = new Map<Address, string>();
+  for (const { address: written, name } of [...known, ...people]) {
+    if (own.has(written) || own.has(withoutDetail(written))) continue;
+    const address = withoutToken(written);
     const before = merged.get(address);
     if (before === undefined && merged.size >= LIMITS.participants_count_max) continue;
     merged.set(address, name === '' ? (before ?? '') : name.slice(0, LIMITS.display_name_chars_max));
