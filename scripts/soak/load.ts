@@ -32,9 +32,8 @@ const MIX: readonly [string, number][] = [
 /** Keeps at most so many requests in the air; a machine that cannot keep the pace is not pushed further. */
 const IN_AIR_MAX = 24;
 
-/** @param pace actions a second */
-export async function soakLoad(actor: Actor, pace: number, until: number): Promise<LoadLog> {
-  const log: LoadLog = { sends: [], done: {}, faults: [] };
+/** @param log is written while it goes on; @param pace actions a second */
+export async function soakLoad(actor: Actor, log: LoadLog, pace: number, until: number): Promise<void> {
   const air = new Set<Promise<void>>();
   for (let n = 0; Date.now() < until; n++) {
     const name = draw(actor.chance);
@@ -53,7 +52,6 @@ export async function soakLoad(actor: Actor, pace: number, until: number): Promi
     });
   }
   await Promise.all(air);
-  return log;
 }
 
 function draw(chance: () => number): string {
