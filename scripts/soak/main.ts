@@ -25,7 +25,7 @@ import { leftovers } from './storage.ts';
 
 const USAGE = `npm run soak -- [--minutes N] [--pace N]
     mixed load on the local runtime for N minutes (30), with N actions a second (10); its memory must stay flat, and
-    nothing may be left over. Less than about 3 minutes at the usual pace tell nothing about memory, and fail`;
+    nothing may be left over. A run too short to tell anything about memory fails: have it last 3 minutes at least`;
 
 const GROUPS = 6;
 /** A sample stops each isolate for a moment. Rarer ones would leave more garbage between them, and so more resident. */
@@ -78,8 +78,11 @@ async function main(): Promise<number> {
     const client = new PmailClient({ url: runtime.url, key: place.key, retries: 8, waitMsMax: WAIT_MS_MAX });
     const actor = { place: { ...place, client }, people: await people(runtime, place, run), chance: seeded(1), run };
     console.log(`${minutes} minutes, ${pace} actions a second, ${actor.people.length} identities`);
-    const log: LoadLog = { sends: [], done: {}, faults: [] };
-    const samples = await watched(runtime, minutes, log, soakLoad(actor, log, pace, Date.now() + minutes * 60_000));
+    const samples: Sample[] = [];
+    const log = await soakLoad(actor, pace, Date.now() + minutes * 60_000, {
+      every_ms: SAMPLE_MS,
+      work: sampler(runtime, minutes, samples),
+    });
     const memory = judgeMemory(samples, minutes);
     for (const line of memory.lines) console.log(line);
     faults.push(...log.faults, ...memory.faults, ...(await account({ place, people: actor.people }, log, provider)));
@@ -96,31 +99,20 @@ async function main(): Promise<number> {
   return faults.length === 0 ? 0 : 1;
 }
 
-/** Samples the memory while the load goes on, one after the other: on a busy machine one may take its time. */
-async function watched(runtime: Runtime, minutes: number, log: LoadLog, load: Promise<void>): Promise<Sample[]> {
-  const samples: Sample[] = [];
+/** Takes a sample each time, and tells of some. */
+function sampler(runtime: Runtime, minutes: number, samples: Sample[]): (log: LoadLog) => Promise<void> {
   const started = Date.now();
-  let over = false;
-  const ended = load.finally(() => {
-    over = true;
-  });
   let told = 0;
-  for (;;) {
-    await Promise.race([ended, sleep(SAMPLE_MS, undefined, { ref: false })]);
-    if (over) break;
+  return async (log) => {
     const at = (Date.now() - started) / 60_000;
-    const sample = await takeSample(runtime, at, () => actionsOf(log));
+    const sample = await takeSample(runtime, at, actionsOf(log));
     samples.push(sample);
-    if (at < told) continue;
-    told = at + Math.max(0.9, minutes / 15);
-    const held = sample.held.get(OURS) ?? 0;
-    const { actions, resident } = sample;
-    console.log(
-      `  minute ${at.toFixed(1)}: ${actions} actions, ${held.toFixed(1)} MB held, ${resident.toFixed(0)} MB resident`,
-    );
-  }
-  await ended;
-  return samples;
+    if (at < told) return;
+    told = at + Math.max(0.4, minutes / 15);
+    const { actions, resident, held } = sample;
+    const ours = `${(held.get(OURS) ?? 0).toFixed(1)} MB held by ours`;
+    console.log(`  minute ${at.toFixed(1)}: ${actions} actions, ${ours}, ${resident.toFixed(0)} MB resident`);
+  };
 }
 
 const actionsOf = ({ done }: LoadLog): number => Object.values(done).reduce((sum, n) => sum + n, 0);

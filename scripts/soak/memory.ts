@@ -34,8 +34,8 @@ async function workerdMb(group: number): Promise<number> {
 const heldMb = ({ used, external }: Heap): number => (used + external) / MB;
 
 /** Reads it all, and makes every isolate collect its garbage first. */
-export async function takeSample(runtime: Runtime, at: number, actions: () => number): Promise<Sample> {
+export async function takeSample(runtime: Runtime, at: number, actions: number): Promise<Sample> {
   const resident = await workerdMb(runtime.pid);
   const heaps = await heapsAfterCollection(runtime.inspectorPort);
-  return { at, actions: actions(), resident, held: new Map(heaps.map((heap) => [heap.isolate, heldMb(heap)])) };
+  return { at, actions, resident, held: new Map(heaps.map((heap) => [heap.isolate, heldMb(heap)])) };
 }
