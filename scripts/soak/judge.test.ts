@@ -92,6 +92,11 @@ describe('a run that can tell nothing', () => {
     expect(faults({}, 1)[0]).toContain('tell nothing about memory');
   });
 
+  it('fails when our isolate was not among those that answered', () => {
+    const strangers = samples().map((sample) => ({ ...sample, held: new Map([['d1:db', 2]]) }));
+    expect(judgeMemory(strangers, MINUTES).faults).toEqual([`no isolate is named ${OURS}`]);
+  });
+
   it('fails for want of actions', () => {
     const idle = samples().map((sample) => ({ ...sample, actions: Math.round(sample.at * 30) }));
     expect(judgeMemory(idle, MINUTES).faults[0]).toContain('too few to see a leak of 5 KB');

@@ -69,6 +69,8 @@ export function judgeMemory(samples: readonly Sample[], minutes: number): Judgem
   if (smallestKb > LEAK_TO_SEE_KB) {
     faults.push(`${actions} actions are too few to see a leak of ${LEAK_TO_SEE_KB} KB an action; run it longer`);
   }
+  // Under another name it would pass for a stand-in.
+  if (!last.held.has(OURS)) faults.push(`no isolate is named ${OURS}`);
   for (const isolate of last.held.keys()) {
     const growth = floorGrowth(warm.map(({ held }) => held.get(isolate) ?? 0));
     const flat = growth <= (isolate === OURS ? HELD_GROWTH_MB_MAX : STAND_IN_GROWTH_MB_MAX);
