@@ -6,30 +6,48 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseDomain } from '@pmail/core/address/address.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
+import { readOptions } from '../options.ts';
 import { anotherPlatformKey, firstRows } from './rows.ts';
 import { sqlText } from './sql-text.ts';
 
 /**
- * `npm run bootstrap -- --platform-domain D [--local] [--rotate-pepper]`: the secrets, the schema and the first rows of
- * a deployment, and one platform key, which is shown once. Everything goes through wrangler; without `--local` it works
- * on the account that wrangler is logged in to.
+ * `npm run bootstrap`: the secrets, the schema and the first rows of a deployment, and one platform key, which is shown
+ * once. Everything goes through wrangler; without `--local` it works on the account that wrangler is logged in to.
  */
+
+const USAGE = `npm run bootstrap -- --platform-domain D [--local] [--persist-to FOLDER]
+                     [--owner-email E] [--system-name N] [--system-local-part P]
+    makes the secrets, the schema and the first rows of a deployment, and shows its platform key, once.
+    Works on the account that wrangler is logged in to, or with --local on the state that wrangler dev has here
+    (--persist-to: in another folder).
+    D is the domain of the platform addresses; the service writes as N <P@D> (Pylota Mail <no-reply@D>)
+    and E is the owner of that identity (postmaster@D)
+npm run bootstrap -- --platform-domain D --rotate-pepper [--local] [--persist-to FOLDER]
+    makes every key invalid, and a new platform key`;
 
 const DATABASE = 'pylota-mail';
 const KEY_HOURS = 24;
 const SECRETS = ['PM_MASTER_KEY', 'PM_KEY_PEPPER', 'PM_HASH_KEY'] as const;
 
-const { values: options } = parseArgs({
-  options: {
-    'platform-domain': { type: 'string' },
-    'owner-email': { type: 'string' },
-    'system-name': { type: 'string', default: 'Pylota Mail' },
-    'system-local-part': { type: 'string', default: 'no-reply' },
-    'rotate-pepper': { type: 'boolean', default: false },
-    local: { type: 'boolean', default: false },
-    'persist-to': { type: 'string' },
-  },
-});
+function read(args: string[]) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      'platform-domain': { type: 'string' },
+      'owner-email': { type: 'string' },
+      'system-name': { type: 'string', default: 'Pylota Mail' },
+      'system-local-part': { type: 'string', default: 'no-reply' },
+      'rotate-pepper': { type: 'boolean', default: false },
+      local: { type: 'boolean', default: false },
+      'persist-to': { type: 'string' },
+    },
+  });
+  const domain = parseDomain(values['platform-domain'] ?? '');
+  if (domain === undefined) throw new Error('--platform-domain must name the domain of the platform addresses');
+  return { ...values, domain };
+}
+
+const options = readOptions(USAGE, read);
 
 function fail(message: string): never {
   console.error(message);
@@ -93,8 +111,7 @@ function storeSecrets(secrets: Record<string, string>): void {
 }
 
 function main(): void {
-  const domain = parseDomain(options['platform-domain'] ?? '');
-  if (domain === undefined) fail('--platform-domain must name the domain of the platform addresses');
+  const { domain } = options;
   wrangler(['d1', 'migrations', 'apply', DATABASE, ...where]);
   const keys = countKeys();
   if (keys > 0 && !options['rotate-pepper']) {

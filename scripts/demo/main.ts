@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { PmailClient } from '@pmail/client/client.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { ProviderLog } from '@pmail/testkit/provider-log.ts';
@@ -8,6 +9,7 @@ import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { examples, forRun, type Place, prepare, SHORT_WAITS } from '../load/place.ts';
 import { conflict, newSend, post, readMessage, type Send, waitForRest } from '../load/sends.ts';
 import { judge } from '../load/verdict.ts';
+import { readOptions } from '../options.ts';
 import { converse } from './conversation.ts';
 import { eventsSince, heading, printRecipients, printTimelines } from './report.ts';
 import { printDeliveries, type Subscriber, subscribe } from './subscriber.ts';
@@ -17,10 +19,15 @@ import { printDeliveries, type Subscriber, subscribe } from './subscriber.ts';
  * flight, recovery on the same state, and a verdict that compares the service's word with the provider's own log.
  */
 
+const USAGE = `npm run demo
+    sends, repeats, kills the runtime in the middle, recovers and gives a verdict; it has no options.
+    A second run goes on with the same state, which npm run reset forgets`;
+
 const BURST = 24;
 const REST_LIMIT_MS = 60_000;
 
 async function main(): Promise<number> {
+  readOptions(USAGE, (args) => parseArgs({ args, options: {} }));
   const run = randomBytes(3).toString('hex');
   const started = Date.now();
   heading(`run ${run}: starting the local runtime`);

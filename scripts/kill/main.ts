@@ -6,15 +6,20 @@ import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { prepare, SHORT_WAITS } from '../load/place.ts';
+import { readOptions, whole } from '../options.ts';
 import { KILL_CHECKS } from './checks.ts';
 import { liftCaps } from './place.ts';
 import { playRound, type RoundResult, seeded } from './round.ts';
 
 /**
- * `npm run kill -- --rounds N [--seed S] [--stop] [--json]`: the built Worker under load, SIGKILL at a random moment
- * (sometimes again while it recovers), then everything is repeated with its key, and the clients' history is held against
- * the provider's own log. `--stop` ends it at the first round that is not clean, `--json` tells of each round in JSON.
+ * `npm run kill`: the built Worker under load, SIGKILL at a random moment (sometimes again while it recovers), then
+ * everything is repeated with its key, and the clients' history is held against the provider's own log.
  */
+
+const USAGE = `npm run kill -- [--rounds N] [--seed S] [--stop] [--json]
+    kills the local runtime under load in N rounds (10), at moments drawn from seed S (another one each time)
+    --stop   ends it at the first round that is not clean
+    --json   prints a line of JSON for each round`;
 
 /** Shorter than for people who watch. */
 const WAITS = {
@@ -30,8 +35,16 @@ const CRON_MS = 1_000;
 
 type Round = Omit<RoundResult, 'history'>;
 
-function readOptions(): { rounds: number; seed: number; stop: boolean; json: boolean } {
+interface Options {
+  rounds: number;
+  seed: number;
+  stop: boolean;
+  json: boolean;
+}
+
+function read(args: string[]): Options {
   const { values } = parseArgs({
+    args,
     options: {
       rounds: { type: 'string', default: '10' },
       seed: { type: 'string', default: String(randomBytes(3).readUIntBE(0, 3)) },
@@ -39,15 +52,12 @@ function readOptions(): { rounds: number; seed: number; stop: boolean; json: boo
       json: { type: 'boolean', default: false },
     },
   });
-  const [rounds, seed] = [Number(values.rounds), Number(values.seed)];
-  if (!Number.isSafeInteger(rounds) || rounds < 1 || !Number.isSafeInteger(seed)) {
-    throw new Error('usage: npm run kill -- [--rounds N] [--seed S] [--stop] [--json]');
-  }
-  return { rounds, seed, stop: values.stop, json: values.json };
+  const { stop, json } = values;
+  return { rounds: whole('rounds', values.rounds, 1), seed: whole('seed', values.seed), stop, json };
 }
 
 async function main(): Promise<number> {
-  const { rounds, seed, stop, json } = readOptions();
+  const { rounds, seed, stop, json } = readOptions(USAGE, read);
   console.log(`${rounds} rounds, seed ${seed}`);
   const state = join(ROOT, '.state', 'kill');
   await rm(state, { recursive: true, force: true });

@@ -32,11 +32,23 @@ const MIX: readonly [string, number][] = [
 /** Keeps at most so many requests in the air; a machine that cannot keep the pace is not pushed further. */
 const IN_AIR_MAX = 24;
 
+/** What is done while the load holds its breath, and how often. */
+interface Pause {
+  every_ms: number;
+  work: (log: LoadLog) => Promise<void>;
+}
+
 /** @param pace actions a second */
-export async function soakLoad(actor: Actor, pace: number, until: number): Promise<LoadLog> {
+export async function soakLoad(actor: Actor, pace: number, until: number, pause: Pause): Promise<LoadLog> {
   const log: LoadLog = { sends: [], done: {}, faults: [] };
   const air = new Set<Promise<void>>();
+  let paused = Date.now();
   for (let n = 0; Date.now() < until; n++) {
+    if (Date.now() - paused >= pause.every_ms) {
+      await Promise.all(air);
+      await pause.work(log);
+      paused = Date.now();
+    }
     const name = draw(actor.chance);
     const work = act(actor, log, name, n)
       .catch((error: unknown) => {

@@ -1,51 +1,41 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { type Heap, heapsAfterCollection } from '@pmail/testkit/runtime/inspector.ts';
+import type { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 
-/** Resident memory of the runtime over time, and whether it stays flat. */
+/** What the runtime holds at one moment of the load. */
 
 export interface Sample {
   /** Minutes since the load began. */
   at: number;
-  mb: number;
+  /** Actions done by then. */
+  actions: number;
+  /** MB of memory of the whole process, read before anything was collected. */
+  resident: number;
+  /** MB that each isolate holds after a collection. */
+  held: ReadonlyMap<string, number>;
 }
 
+const MB = 1_048_576;
+
 /** MB that workerd holds, among the processes of a group. */
-export async function workerdMb(group: number): Promise<number> {
+async function workerdMb(group: number): Promise<number> {
   const { stdout } = await promisify(execFile)('ps', ['-eo', 'pgid=,rss=,comm=']);
   const kb = stdout
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
     .filter(([pgid, , name]) => Number(pgid) === group && (name ?? '').endsWith('workerd'))
     .reduce((sum, [, rss]) => sum + Number(rss), 0);
+  if (kb === 0) throw new Error('no workerd runs');
   return kb / 1024;
 }
 
-export interface Line {
-  /** MB a minute. */
-  slope: number;
-  mean: number;
-  /** MB by which the line rises from the first of the samples to the last. */
-  growth: number;
-  minutes: number;
-}
+/** Buffers are counted too: a leak need not be one of objects. */
+const heldMb = ({ used, external }: Heap): number => (used + external) / MB;
 
-/** The straight line through the samples (least squares). @throws when there are fewer than two */
-export function lineThrough(samples: readonly Sample[]): Line {
-  if (samples.length < 2) throw new Error('a line needs two samples');
-  const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
-  const [at, mb] = [mean(samples.map((sample) => sample.at)), mean(samples.map((sample) => sample.mb))];
-  const spread = samples.reduce((sum, sample) => sum + (sample.at - at) ** 2, 0);
-  const joint = samples.reduce((sum, sample) => sum + (sample.at - at) * (sample.mb - mb), 0);
-  const slope = spread === 0 ? 0 : joint / spread;
-  const minutes = (samples.at(-1)?.at ?? 0) - (samples[0]?.at ?? 0);
-  return { slope, mean: mb, growth: slope * minutes, minutes };
-}
-
-/** What caches and the garbage collector may do by themselves. */
-const GROWTH_SHARE_MAX = 0.15;
-const GROWTH_MB_MAX = 25;
-
-/** Flat is what rises by no more than the collector's own breathing, however long it is watched. */
-export function isFlat({ growth, mean }: Line): boolean {
-  return growth <= Math.max(GROWTH_MB_MAX, mean * GROWTH_SHARE_MAX);
+/** Reads it all, and makes every isolate collect its garbage first. */
+export async function takeSample(runtime: Runtime, at: number, actions: number): Promise<Sample> {
+  const resident = await workerdMb(runtime.pid);
+  const heaps = await heapsAfterCollection(runtime.inspectorPort);
+  return { at, actions, resident, held: new Map(heaps.map((heap) => [heap.isolate, heldMb(heap)])) };
 }

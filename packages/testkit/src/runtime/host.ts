@@ -32,6 +32,8 @@ export interface HostOptions {
   bare: { entry: string; worker: Record<string, unknown>; port: number } | null;
   /** False: no rate limits, for loads that are not their subject. The local limiter also writes to disk for each call. */
   limits: boolean;
+  /** Port at which the isolates' heaps can be asked for, or null: nobody listens. */
+  inspector_port: number | null;
 }
 
 async function main(): Promise<void> {
@@ -51,6 +53,7 @@ async function main(): Promise<void> {
       host: '127.0.0.1',
       port: options.port,
       cf: false,
+      ...(options.inspector_port === null ? {} : { inspectorHost: '127.0.0.1', inspectorPort: options.inspector_port }),
       log: new Log(LogLevel.ERROR),
       handleRuntimeStdio: (stdout: NodeJS.ReadableStream, stderr: NodeJS.ReadableStream) => {
         stdout.pipe(process.stdout);

@@ -26,6 +26,8 @@ export interface RuntimeOptions {
   direct?: boolean;
   /** Entry of a second Worker to run beside it. */
   bare?: string;
+  /** Whether the isolates' heaps can be asked for. */
+  inspector?: boolean;
 }
 
 /** Made once per state and kept with it. */
@@ -68,6 +70,7 @@ export class Runtime {
         cron_ms: options.cron_ms ?? 60_000,
         limits: options.limits ?? true,
         consume: options.consume ?? true,
+        inspector_port: options.inspector === true ? await freePort() : null,
         direct_port: options.direct === true ? await freePort() : null,
         bare:
           options.bare === undefined
@@ -97,6 +100,13 @@ export class Runtime {
   /** The second Worker, where there is one. */
   get bare(): string {
     return `http://127.0.0.1:${this.#options.bare?.port ?? 0}`;
+  }
+
+  /** Port of the inspector. @throws where it was not asked for */
+  get inspectorPort(): number {
+    const port = this.#options.inspector_port;
+    if (port === null) throw new Error('the runtime was started without an inspector');
+    return port;
   }
 
   /** Id of the process, which leads the group of everything it started. @throws when it does not run */
