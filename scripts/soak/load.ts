@@ -41,11 +41,11 @@ interface Pause {
 /** @param pace actions a second */
 export async function soakLoad(actor: Actor, pace: number, until: number, pause: Pause): Promise<LoadLog> {
   const log: LoadLog = { sends: [], done: {}, faults: [] };
-  const air = new Set<Promise<void>>();
+  const air = new Map<Promise<void>, { name: string; since: number }>();
   let paused = Date.now();
   for (let n = 0; Date.now() < until; n++) {
     if (Date.now() - paused >= pause.every_ms) {
-      await Promise.all(air);
+      await landed(air, log);
       await pause.work(log);
       paused = Date.now();
     }
@@ -57,15 +57,33 @@ export async function soakLoad(actor: Actor, pace: number, until: number, pause:
         log.faults.push(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       })
       .finally(() => air.delete(work));
-    air.add(work);
+    air.set(work, { name, since: Date.now() });
     log.done[name] = (log.done[name] ?? 0) + 1;
-    if (air.size >= IN_AIR_MAX) await Promise.race(air);
+    if (air.size >= IN_AIR_MAX) await Promise.race(air.keys());
     await new Promise((resolve) => {
       setTimeout(resolve, 1_000 / pace);
     });
   }
-  await Promise.all(air);
+  await landed(air, log);
   return log;
+}
+
+/** What took longer than anything may is a fault of the service, even when it is answered in the end. */
+const ANSWER_MS_MAX = 90_000;
+
+async function landed(air: ReadonlyMap<Promise<void>, { name: string; since: number }>, log: LoadLog): Promise<void> {
+  const late = setTimeout(() => {
+    const waiting = [...air.values()].map(
+      ({ name, since }) => `${name} for ${Math.round((Date.now() - since) / 1_000)} s`,
+    );
+    log.faults.push(`without an answer: ${waiting.join(', ')}`);
+    console.log(`  waits for ${waiting.join(', ')}`);
+  }, ANSWER_MS_MAX);
+  try {
+    await Promise.all(air.keys());
+  } finally {
+    clearTimeout(late);
+  }
 }
 
 function draw(chance: () => number): string {

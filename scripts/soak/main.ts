@@ -32,7 +32,7 @@ const GROUPS = 6;
 const SAMPLE_MS = 10_000;
 const WAIT_MS_MAX = 1_000;
 const REST_LIMIT_MS = 180_000;
-/** Mailboxes forget their work entry when a cron finds nothing to do, and what they retry waits a few seconds. */
+/** What a mailbox retries waits a few seconds. */
 const SETTLE_MS = 20_000;
 
 function read(args: string[]): { minutes: number; pace: number } {

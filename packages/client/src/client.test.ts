@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiError, type CallAnswer, type ClientOptions, ConnectionError, PmailClient } from './client.ts';
-import { cutOff, hangUp, json, page, refusal, ScriptedServer, truncated } from './server.fixture.ts';
+import { cutOff, hangUp, json, page, refusal, ScriptedServer, silent, stuck, truncated } from './server.fixture.ts';
 
 const IDENTITY = 'idn_01JABCDEFGHJKMNPQRSTVWXYZ0';
 const MESSAGE = { id: 'msg_01JABCDEFGHJKMNPQRSTVWXYZ0', status: 'queued', deduplicated: false };
@@ -45,6 +45,15 @@ describe('a send', () => {
       headers: { authorization: 'Bearer pmk_test', 'idempotency-key': 'first key', 'content-type': 'application/json' },
     });
     expect(JSON.parse(server.seen[0]?.body ?? '')).toEqual(BODY);
+  });
+
+  test.each([
+    ['nothing comes back', silent],
+    ['the answer stops half way', stuck],
+  ])('is repeated with its key when %s for too long', async (_name, trouble) => {
+    server.will(trouble, json(202, MESSAGE));
+    expect(await send({ timeoutMs: 50 })).toMatchObject({ status: 202 });
+    expect(server.seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['first key', 'first key']);
   });
 
   test.each([

@@ -45,6 +45,8 @@ export interface ClientOptions {
   retries?: number;
   /** A longer wait than this, such as one until the next day's cap, is left to the caller: the error is thrown. */
   waitMsMax?: number;
+  /** After so long without a whole answer a try is given up, as a connection that broke (60 s). The API itself ends within 30. */
+  timeoutMs?: number;
   sleep?: (ms: number) => Promise<void>;
   /** A number in [0, 1), for spreading retries. */
   random?: () => number;
@@ -67,6 +69,7 @@ export interface CallAnswer<K extends RouteId> {
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 8_000;
 const WAIT_MS_MAX = 60_000;
+const TIMEOUT_MS = 60_000;
 
 /** A request as it goes over the wire, made once, so that every try is the same whatever happens to the input. */
 interface WireRequest {
@@ -121,11 +124,11 @@ export class PmailClient {
   }
 
   async #once<K extends RouteId>({ url, init }: WireRequest): Promise<CallAnswer<K>> {
-    const { fetch: send = fetch } = this.#options;
+    const { fetch: send = fetch, timeoutMs = TIMEOUT_MS } = this.#options;
     let response: Response;
     let text: string;
     try {
-      response = await send(url, init);
+      response = await send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
       text = await response.text();
     } catch (error) {
       throw new ConnectionError(error instanceof Error ? error.message : 'no answer', { cause: error });

@@ -86,6 +86,15 @@ export function page(status: number, headers: Record<string, string> = {}): Answ
 }
 
 /** The connection dies after the request was read: nobody can tell what it did. */
+/** Takes the request and says nothing, and keeps the connection. */
+export const silent: Answer = () => undefined;
+
+/** The first half of an answer, and then nothing more. */
+export const stuck: Answer = (response) => {
+  response.writeHead(202, { 'content-type': 'application/json', 'content-length': '100' });
+  response.write('{"id":');
+};
+
 export const hangUp: Answer = (response) => {
   response.destroy();
 };
