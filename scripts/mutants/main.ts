@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readOptions, whole } from '../options.ts';
 import { byKills, byScenarios, bySchedules, type Found } from './find.ts';
 import type { Patch } from './patch.ts';
 import { type MutantResult, RESULTS, readPatches, readResults } from './results.ts';
@@ -13,19 +14,27 @@ import { Tree } from './tree.ts';
  * docs/faults.md.
  */
 
-const { values } = parseArgs({
-  options: {
-    only: { type: 'string' },
-    schedules: { type: 'string', default: '2000' },
-    rounds: { type: 'string', default: '20' },
-    jobs: { type: 'string', default: String(availableParallelism()) },
-  },
+const USAGE = `npm run mutants -- [--only PART] [--schedules N] [--rounds N] [--jobs N]
+    makes each breakage whose name has PART in it (all), so many at once, and looks for it in N schedules (2000) or N
+    rounds of the kill test (20)`;
+
+const { only, schedules, rounds, jobs } = readOptions(USAGE, (args) => {
+  const { values } = parseArgs({
+    args,
+    options: {
+      only: { type: 'string' },
+      schedules: { type: 'string', default: '2000' },
+      rounds: { type: 'string', default: '20' },
+      jobs: { type: 'string', default: String(availableParallelism()) },
+    },
+  });
+  return {
+    only: values.only,
+    schedules: whole('schedules', values.schedules, 1),
+    rounds: whole('rounds', values.rounds, 1),
+    jobs: whole('jobs', values.jobs, 1),
+  };
 });
-const [schedules, rounds, jobs] = [values.schedules, values.rounds, values.jobs].map(Number);
-if (!schedules || !rounds || !jobs) {
-  console.error('usage: npm run mutants -- [--only PART] [--schedules N] [--rounds N] [--jobs N]');
-  process.exit(1);
-}
 
 const ROOT = join(import.meta.dirname, '../..');
 /** Of this run alone, and gone after it. */
@@ -33,8 +42,8 @@ const COPIES = join(ROOT, '.state/mutants', String(process.pid));
 
 async function find(patch: Patch, broken: string, sound: string): Promise<Found | null> {
   if (patch.level === 'scenario') return byScenarios(broken, patch.finds);
-  if (patch.level === 'kill') return byKills(broken, patch.finds, rounds ?? 0);
-  return (await bySchedules(sound, broken, patch.finds, schedules ?? 0)) ?? byScenarios(broken, patch.finds);
+  if (patch.level === 'kill') return byKills(broken, patch.finds, rounds);
+  return (await bySchedules(sound, broken, patch.finds, schedules)) ?? byScenarios(broken, patch.finds);
 }
 
 async function check(patch: Patch, tree: Tree, sound: string): Promise<MutantResult> {
@@ -52,7 +61,7 @@ async function check(patch: Patch, tree: Tree, sound: string): Promise<MutantRes
 
 async function main(): Promise<number> {
   const all = readPatches();
-  const patches = all.filter(({ name }) => name.includes(values.only ?? ''));
+  const patches = all.filter(({ name }) => name.includes(only ?? ''));
   // The kill test fills the machine; what is found in virtual time goes side by side.
   const quick = patches.filter(({ level }) => level !== 'kill');
   const slow = patches.filter(({ level }) => level === 'kill');
@@ -68,7 +77,7 @@ async function main(): Promise<number> {
       console.log(`${result.name}: ${how}; ${result.where}; ${result.after}; ${result.seconds.toFixed(1)} s`);
     }
   };
-  const trees = Array.from({ length: jobs ?? 1 }, (_, n) => new Tree(ROOT, join(COPIES, String(n))));
+  const trees = Array.from({ length: jobs }, (_, n) => new Tree(ROOT, join(COPIES, String(n))));
   await Promise.all(trees.map((tree) => work(quick, tree)));
   const [tree] = trees;
   if (tree !== undefined) await work(slow, tree);

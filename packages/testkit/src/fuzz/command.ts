@@ -21,7 +21,7 @@ export function readFuzzArgs(args: string[]): FuzzArgs {
   });
   const [inputs, seed] = [Number(values.inputs), Number(values.seed)];
   if (!Number.isSafeInteger(inputs) || inputs < 1 || !Number.isSafeInteger(seed)) {
-    throw new Error('usage: npm run fuzz -- [--inputs N] [--seed S] [--only PARSER]');
+    throw new Error('--inputs and --seed need whole numbers, and one input at least');
   }
   return { inputs, seed, only: values.only };
 }
