@@ -67,8 +67,8 @@ function poolOf(pools: readonly DatabasePool[], missing: number): DatabasePool {
   return pool;
 }
 
-/** What is only written tells nobody who may send. */
-const reads = ({ sql }: Statement): boolean => sql.trimStart().startsWith('SELECT');
+/** The read that tells who may send; a consumer also reads whom a report is about, and writes. */
+const asksWhoSends = ({ sql }: Statement): boolean => sql.includes('AS t_status');
 
 export interface DeploymentOptions {
   composer: Composer;
@@ -162,7 +162,7 @@ export class Deployment {
     return {
       batch: (statements) =>
         this.universe.call(process, 'db', `directory for ${process.name}`, () => {
-          if (looks && statements.some(reads)) process.readAt = this.universe.scheduler.now;
+          if (looks && statements.some(asksWhoSends)) process.readAt = this.universe.scheduler.now;
           return this.db.batch(statements);
         }),
     };

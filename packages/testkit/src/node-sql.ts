@@ -7,15 +7,45 @@ import { databaseTemplate } from './database-template.ts';
 
 const MIGRATIONS = new URL('../../../migrations/', import.meta.url);
 
-function prepared(database: DatabaseSync): (query: string) => StatementSync {
-  const statements = new Map<string, StatementSync>();
-  return (query) => {
-    let statement = statements.get(query);
-    if (statement === undefined) {
-      statement = database.prepare(query);
-      statements.set(query, statement);
+type Row = Record<string, SqlValue>;
+
+/** A prepared statement. Naming each value of each row takes node longer than many a query, so rows get their names here. */
+class Query {
+  readonly #statement: StatementSync;
+  #names: string[] = [];
+
+  constructor(database: DatabaseSync, query: string) {
+    this.#statement = database.prepare(query);
+    this.#statement.setReturnArrays(true);
+  }
+
+  all(bindings: SqlValue[]): Row[] {
+    const rows = this.#statement.all(...bindings) as unknown as SqlValue[][];
+    // `SELECT *` has more columns once a step of the schema has added one.
+    if (rows[0] !== undefined && rows[0].length !== this.#names.length) {
+      this.#names = this.#statement.columns().map(({ name }) => name);
     }
-    return statement;
+    return rows.map((values) => {
+      const row: Row = {};
+      for (let n = 0; n < values.length; n++) row[this.#names[n] as string] = values[n] as SqlValue;
+      return row;
+    });
+  }
+
+  run(bindings: SqlValue[]): void {
+    this.#statement.run(...bindings);
+  }
+}
+
+function prepared(database: DatabaseSync): (query: string) => Query {
+  const queries = new Map<string, Query>();
+  return (text) => {
+    let query = queries.get(text);
+    if (query === undefined) {
+      query = new Query(database, text);
+      queries.set(text, query);
+    }
+    return query;
   };
 }
 
@@ -33,14 +63,14 @@ export function nodeSql(database: DatabaseSync, { begin, commit, rollback }: Bra
   const prepare = prepared(database);
   let inside = false;
   return {
-    all: <T extends object>(query: string, ...bindings: SqlValue[]) => prepare(query).all(...bindings) as T[],
+    all: <T extends object>(query: string, ...bindings: SqlValue[]) => prepare(query).all(bindings) as T[],
     first: <T extends object>(query: string, ...bindings: SqlValue[]) => {
       // `all` and not `get`: a statement with RETURNING must run to its end to have its whole effect.
-      const [row] = prepare(query).all(...bindings);
+      const [row] = prepare(query).all(bindings);
       return row as T | undefined;
     },
     run: (query, ...bindings) => {
-      prepare(query).run(...bindings);
+      prepare(query).run(bindings);
     },
     transaction: (body) => {
       if (inside) throw new Error('transactions are not nested');
@@ -67,9 +97,7 @@ export function nodeDb(database: DatabaseSync, { begin, commit, rollback }: Brac
     batch: (statements) => {
       database.exec(begin);
       try {
-        const results = statements.map(
-          ({ sql, bindings }) => prepare(sql).all(...bindings) as Record<string, SqlValue>[],
-        );
+        const results = statements.map(({ sql, bindings }) => prepare(sql).all(bindings));
         database.exec(commit);
         return Promise.resolve(results);
       } catch (error) {
