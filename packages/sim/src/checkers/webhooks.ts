@@ -102,12 +102,16 @@ function isWanted(endpoint: EndpointRow, event: EventIndexRow): boolean {
   return identities === null || identities.includes(event.identity_id ?? '');
 }
 
+/** So long a call may take to its other end. */
+const UNDER_WAY_MS = 20;
+
 /** Whether an endpoint has to be told: it was on from the event until somebody looked who is. */
 function isOwed(evidence: Evidence, endpoint: EndpointRow, event: EventIndexRow, on: OnTimes): boolean {
   const { calmAt } = evidence;
   // An event that could be told to nobody for an hour stays as it is; a replay brings it.
   if (event.fanned_out_at === null && calmAt - event.occurred_at > LIMITS.fanout_until_ms - 3 * 60_000) return false;
-  const until = event.fanned_out_at ?? Number.POSITIVE_INFINITY;
+  // The look at who is on comes with the write of that time, which is under way for a moment.
+  const until = (event.fanned_out_at ?? Number.POSITIVE_INFINITY) + UNDER_WAY_MS;
   return isWanted(endpoint, event) && event.type !== 'webhook.test' && on.onThroughout(event.occurred_at, until);
 }
 
