@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs';
-import { readOptions } from '../scripts/options.ts';
+import { readOptions } from '@pmail/testkit/options.ts';
 
 /** `npm run bench [-- NAME]`: each benchmark prints ratios against a floor or rival measured in the same run. */
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parseDomain } from '@pmail/core/address/address.ts';
+import { readOptions } from '@pmail/testkit/options.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
-import { readOptions } from '../options.ts';
 import { anotherPlatformKey, firstRows } from './rows.ts';
 import { sqlText } from './sql-text.ts';
 

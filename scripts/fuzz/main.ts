@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { readFuzzArgs, runFuzzers } from '@pmail/testkit/fuzz/command.ts';
-import { readOptions } from '../options.ts';
+import { readOptions } from '@pmail/testkit/options.ts';
 import { FUZZERS } from './parsers.ts';
 
 /** `npm run fuzz -- [--inputs N] [--seed S] [--only PARSER]`: so many inputs for each parser that meets foreign bytes. */

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readOptions, whole } from '../options.ts';
+import { readOptions, whole } from '@pmail/testkit/options.ts';
 import { byKills, byScenarios, bySchedules, type Found } from './find.ts';
 import type { Patch } from './patch.ts';
 import { type MutantResult, RESULTS, readPatches, readResults } from './results.ts';
