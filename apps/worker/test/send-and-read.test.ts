@@ -135,7 +135,7 @@ describe('a message that was sent', () => {
   });
 
   test('is downloaded as the bytes that were stored, which name no hidden recipient and no header but ours', async () => {
-    const { id, thread_id: thread } = await accepted(lab.key, lab.ann, FULL);
+    const { id, thread_id: thread, received_at } = await accepted(lab.key, lab.ann, FULL);
     const response = await download(id);
     expect(response.status).toBe(200);
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -158,6 +158,8 @@ describe('a message that was sent', () => {
       identity: lab.ann,
       message: id,
       operation: 'send',
+      at: String(Date.parse(received_at)),
+      sha256: await sha256Hex(bytes),
       kind: 'transactional',
       thread,
       thread_seq: expect.stringMatching(/^\d+$/) as string,
