@@ -28,8 +28,11 @@ const { only, schedules, rounds, jobs } = readOptions(USAGE, (args) => {
       jobs: { type: 'string', default: String(availableParallelism()) },
     },
   });
+  const { only: part = '' } = values;
+  if (!readPatches().some(({ name }) => name.includes(part)))
+    throw new Error(`There is no breakage with '${part}' in its name`);
   return {
-    only: values.only,
+    only: part,
     schedules: whole('schedules', values.schedules, 1),
     rounds: whole('rounds', values.rounds, 1),
     jobs: whole('jobs', values.jobs, 1),
@@ -61,7 +64,7 @@ async function check(patch: Patch, tree: Tree, sound: string): Promise<MutantRes
 
 async function main(): Promise<number> {
   const all = readPatches();
-  const patches = all.filter(({ name }) => name.includes(only ?? ''));
+  const patches = all.filter(({ name }) => name.includes(only));
   // The kill test fills the machine; what is found in virtual time goes side by side.
   const quick = patches.filter(({ level }) => level !== 'kill');
   const slow = patches.filter(({ level }) => level === 'kill');

@@ -43,6 +43,18 @@ describe('a mailbox that cannot be reached', () => {
   );
 });
 
+/** The mailbox dies at one call of a consumer, which makes that call again; the provider is asked once. */
+async function expectOneCall(call: 'beginTransport' | 'recordOutcome', when: 'before' | 'after'): Promise<void> {
+  vi.spyOn(console, 'warn').mockReturnValue();
+  const from = await own.somebody();
+  const { id } = await waiting(own.lab.key, from, letter({ to: ['reject@simulator.invalid'] }));
+  const dying = diesOnce(call, when);
+  const { explicitAcks } = await consume(from, id);
+  expect([dying.calls(), explicitAcks.length]).toEqual([2, 1]);
+  expect(await own.status(from, id)).toBe('rejected');
+  expect(await inMailbox(from, 'SELECT result FROM attempts')).toEqual([{ result: 'rejected' }]);
+}
+
 describe('a mailbox whose instance dies', () => {
   test('while its message is on the way to the object store has kept nothing of it (S2, P1)', async () => {
     vi.spyOn(console, 'error').mockReturnValue();
@@ -65,30 +77,16 @@ describe('a mailbox whose instance dies', () => {
   test.each([
     ['before it was given', 'before'],
     ['after it was given', 'after'],
-  ] as const)('with a claim %s: asking again gets it, and the message leaves once (C4, P1)', async (_what, when) => {
-    vi.spyOn(console, 'warn').mockReturnValue();
-    const from = await own.somebody();
-    const { id } = await waiting(own.lab.key, from, letter({ to: ['reject@simulator.invalid'] }));
-    const dying = diesOnce('beginTransport', when);
-    const { explicitAcks } = await consume(from, id);
-    expect([dying.calls(), explicitAcks.length]).toEqual([2, 1]);
-    expect(await own.status(from, id)).toBe('rejected');
-    expect(await inMailbox(from, 'SELECT result FROM attempts')).toEqual([{ result: 'rejected' }]);
-  });
+  ] as const)('with a claim %s: asking again gets it, and the message leaves once (C4, P1)', (_what, when) =>
+    expectOneCall('beginTransport', when),
+  );
 
   test.each([
     ['before it was written', 'before'],
     ['after it was written', 'after'],
-  ] as const)('with an outcome %s: reporting again is heard by the next one (O1, O2, P1)', async (_what, when) => {
-    vi.spyOn(console, 'warn').mockReturnValue();
-    const from = await own.somebody();
-    const { id } = await waiting(own.lab.key, from, letter({ to: ['reject@simulator.invalid'] }));
-    const dying = diesOnce('recordOutcome', when);
-    const { explicitAcks } = await consume(from, id);
-    expect([dying.calls(), explicitAcks.length]).toEqual([2, 1]);
-    expect(await own.status(from, id)).toBe('rejected');
-    expect(await inMailbox(from, 'SELECT result FROM attempts')).toEqual([{ result: 'rejected' }]);
-  });
+  ] as const)('with an outcome %s: reporting again is heard by the next one (O1, O2, P1)', (_what, when) =>
+    expectOneCall('recordOutcome', when),
+  );
 
   test('after a cancel was on disk: the repeat hears that it is canceled already (S14, P1)', async () => {
     vi.spyOn(console, 'error').mockReturnValue();

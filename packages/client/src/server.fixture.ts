@@ -85,7 +85,6 @@ export function page(status: number, headers: Record<string, string> = {}): Answ
   };
 }
 
-/** The connection dies after the request was read: nobody can tell what it did. */
 /** Takes the request and says nothing, and keeps the connection. */
 export const silent: Answer = () => undefined;
 
@@ -95,6 +94,7 @@ export const stuck: Answer = (response) => {
   response.write('{"id":');
 };
 
+/** The connection dies after the request was read: nobody can tell what it did. */
 export const hangUp: Answer = (response) => {
   response.destroy();
 };

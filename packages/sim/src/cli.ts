@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { MARKS } from '@pmail/engine/marks.ts';
+import { readOptions } from '@pmail/testkit/options.ts';
 import { CASE_IDS } from './case-list.ts';
 import { wayOf } from './exhaustive.ts';
 import { type Command, readCommand, USAGE } from './options.ts';
@@ -137,14 +138,8 @@ function verdict(tally: Tally, seconds: number, broken: boolean): number {
   return clean ? 0 : 1;
 }
 
-async function main(args: string[]): Promise<number> {
-  let command: Command;
-  try {
-    command = readCommand(args);
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${USAGE}`);
-    return 2;
-  }
+async function main(): Promise<number> {
+  const command = readOptions(USAGE, readCommand);
   switch (command.do) {
     case 'run':
       return run(command);
@@ -161,4 +156,4 @@ async function main(args: string[]): Promise<number> {
   }
 }
 
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await main();

@@ -10,6 +10,7 @@ import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
 import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
 import { ACK, type MailboxRemote } from '@pmail/engine/consumers/world.ts';
+import { scopeStatements } from '@pmail/engine/directory/facts.ts';
 import { writeUsageDays } from '@pmail/engine/directory/usage.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
 import type { CancelAnswer } from '@pmail/engine/mailbox/cancel.ts';
@@ -68,7 +69,8 @@ function poolOf(pools: readonly DatabasePool[], missing: number): DatabasePool {
 }
 
 /** The read that tells who may send; a consumer also reads whom a report is about, and writes. */
-const asksWhoSends = ({ sql }: Statement): boolean => sql.includes('AS t_status');
+const [WHO_SENDS] = scopeStatements('idn_0');
+const asksWhoSends = ({ sql }: Statement): boolean => sql === WHO_SENDS?.sql;
 
 export interface DeploymentOptions {
   composer: Composer;

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { whole } from '@pmail/testkit/options.ts';
 import { CHANCES, type ChanceOf } from './faults.ts';
 import type { Reduction } from './random.ts';
 
@@ -42,8 +43,7 @@ export function readCommand(args: string[]): Command {
   const number = (name: 'schedules' | 'seed' | 'shrink' | 'sends' | 'draw'): number | undefined => {
     const text = values[name];
     if (text === undefined) return undefined;
-    if (!/^\d{1,15}$/.test(text)) throw new Error(`--${name} needs a whole number`);
-    return Number(text);
+    return whole(name, text);
   };
   if (way !== undefined) return { do: 'way', name: way };
   const shrunk = number('shrink');

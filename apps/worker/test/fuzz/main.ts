@@ -1,4 +1,4 @@
-import { readFuzzArgs, runFuzzers } from '@pmail/testkit/fuzz/command.ts';
+import { FUZZ_STATUS, readFuzzArgs, runFuzzers } from '@pmail/testkit/fuzz/command.ts';
 import { bodies, cursors, dnsAnswers, fields, resolver } from './fuzzers.ts';
 
 /** The Worker's part of `npm run fuzz`, in node. */
@@ -6,5 +6,5 @@ import { bodies, cursors, dnsAnswers, fields, resolver } from './fuzzers.ts';
 const dns = dnsAnswers((answers) => {
   globalThis.fetch = resolver(answers);
 });
-const broken = await runFuzzers([await cursors(), bodies, fields, dns], readFuzzArgs(process.argv.slice(2)));
-process.exitCode = broken === 0 ? 0 : 1;
+const ended = await runFuzzers([await cursors(), bodies, fields, dns], readFuzzArgs(process.argv.slice(2)));
+process.exitCode = FUZZ_STATUS[ended];

@@ -68,7 +68,8 @@ export function recipientStatements(query: FactsQuery): Statement[] {
   ];
 }
 
-function scopeStatements(identity: IdentityId): Statement[] {
+/** Who it is that sends, and whether they may. */
+export function scopeStatements(identity: IdentityId): Statement[] {
   return [
     statement(
       `SELECT i.*, t.status AS t_status, t.mode AS t_mode, t.timezone AS t_timezone, t.policy_json AS t_policy_json,

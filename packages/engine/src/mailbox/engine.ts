@@ -208,7 +208,11 @@ export class MailboxEngine {
     return isWaiting(this.#world.sql, id) ? 'open' : 'ended';
   }
 
-  /** One step of making the ledger again from the object store; the alarm goes on with it until it is complete. */
+  /**
+   * Makes the ledger again from the object store, as far as one request goes; the alarm goes on until it is complete.
+   *
+   * @param restored somebody's word that the mailbox was put back
+   */
   rebuildLedger(restored: boolean): Promise<RebuildProgress> {
     if (restored) takeForRestored(this.#enter());
     return this.#withEntry(rebuildLedger);

@@ -4,7 +4,7 @@ import { LIMITS } from '@pmail/core/limits.ts';
 import { setDeadline } from '../alarms.ts';
 import { deleteMeta, readMeta, writeMeta } from '../meta.ts';
 import type { Dispatched } from '../ports.ts';
-import { enterRestored, keepToldNumbers, renumberWaiting } from './restore.ts';
+import { keepToldNumbers, renumberWaiting, turnBack } from './restore.ts';
 import type { MailboxWorld } from './world.ts';
 
 interface OutboxRow {
@@ -52,28 +52,39 @@ export async function dispatchOutbox(world: MailboxWorld): Promise<void> {
       return;
     }
     world.mark('outbox.after_dispatch');
-    if (answer.taken !== null) {
-      // Other events have these numbers: the storage was put back, and time has been lived twice. What the index has of
-      // the batch was told in the time that is forgotten.
-      sql.run(
-        'UPDATE outbox SET dispatched_at = ? WHERE event_id IN (SELECT value FROM json_each(?))',
-        world.now(),
-        JSON.stringify(answer.known.map(({ id }) => id)),
-      );
-      enterRestored(world, answer.taken);
-      renumberWaiting(sql, last.seq);
-      keepToldNumbers(sql, answer.known);
-      continue;
-    }
-    keepToldNumbers(sql, answer.known);
-    // The batch was everything that waited up to its last number; a list of a hundred would be one value too many.
-    sql.run('UPDATE outbox SET dispatched_at = ? WHERE dispatched_at IS NULL AND seq <= ?', world.now(), last.seq);
+    noteDispatched(world, answer, last.seq);
   }
   sql.transaction(() => {
     deleteMeta(sql, 'outbox_backoff');
     // An event may have come while the last call was under way.
     const more = sql.first('SELECT 1 FROM outbox WHERE dispatched_at IS NULL LIMIT 1') !== undefined;
     setDeadline(world, 'outbox', more ? world.now() : null);
+  });
+}
+
+/**
+ * What the index said about a batch, in one transaction: a number that is moved and not noted as handed on, or noted and not
+ * moved, would never be put right again.
+ *
+ * @param upTo the last number of the batch, which was everything that waited until then
+ */
+function noteDispatched(world: MailboxWorld, { taken, known }: Dispatched, upTo: number): void {
+  const { sql } = world;
+  sql.transaction(() => {
+    if (taken === null) {
+      sql.run('UPDATE outbox SET dispatched_at = ? WHERE dispatched_at IS NULL AND seq <= ?', world.now(), upTo);
+    } else {
+      // Other events have these numbers: the storage was put back, and time has been lived twice. What the index has of
+      // the batch was told in the time that is forgotten.
+      sql.run(
+        'UPDATE outbox SET dispatched_at = ? WHERE event_id IN (SELECT value FROM json_each(?))',
+        world.now(),
+        JSON.stringify(known.map(({ id }) => id)),
+      );
+      turnBack(world, taken);
+      renumberWaiting(sql, upTo);
+    }
+    keepToldNumbers(sql, known);
   });
 }
 

@@ -33,7 +33,6 @@ interface State {
 /**
  * Goes on with the rebuild, or begins one, until it is complete or the time of a request is over; the alarm does the
  * rest. A step that fails leaves what it had done. Who asks at once shares the steps.
- *
  */
 export async function rebuildLedger(world: MailboxWorld): Promise<RebuildProgress> {
   const ends = world.now() + LIMITS.rebuild_request_ms;

@@ -35,7 +35,7 @@ export function isRestored(sql: Sql): boolean {
 export function noticeRestore(world: MailboxWorld, known: number | null): boolean {
   if (isRestored(world.sql)) return true;
   if (known === null || known <= eventSequence(world.sql)) return false;
-  enterRestored(world, known);
+  world.sql.transaction(() => turnBack(world, known));
   return true;
 }
 
@@ -44,7 +44,7 @@ export function noticeRestore(world: MailboxWorld, known: number | null): boolea
  * before anybody is asked anything: from here on no key makes a message and nothing leaves. Said again it changes nothing.
  */
 export function takeForRestored(world: MailboxWorld): void {
-  if (!isRestored(world.sql)) enterRestored(world, 0);
+  if (!isRestored(world.sql)) world.sql.transaction(() => turnBack(world, 0));
 }
 
 /** The next event has a number above this one, and above its own. */
@@ -52,39 +52,37 @@ export function goOnAbove(sql: Sql, known: number): void {
   writeMeta(sql, 'event_seq', String(Math.max(known, eventSequence(sql))));
 }
 
-/** The mailbox was put back: numbers go on above the highest known, and what waited may have left long ago. */
-export function enterRestored(world: MailboxWorld, known: number): void {
+/**
+ * The mailbox was put back: numbers go on above the highest known, and what waited may have left long ago. Call inside a
+ * transaction.
+ */
+export function turnBack(world: MailboxWorld, known: number): void {
   const { sql } = world;
-  sql.transaction(() => {
-    const now = world.now();
-    if (!isRestored(sql)) world.log('warn', 'mailbox_restored', { known, own: eventSequence(sql) });
-    writeMeta(sql, 'restored', String(now));
-    // The entry in the registry of work that is remembered here may be gone there.
-    deleteMeta(sql, 'work_since', 'rebuild');
-    sql.run('DELETE FROM lost_sends');
-    goOnAbove(sql, known);
-    for (const { k } of metaWithPrefix(sql, 'dispatch:')) {
-      const row = findMessage(sql, k.slice('dispatch:'.length) as MessageId);
-      if (row !== undefined) applyOutcome(world, row, mayHaveLeft(sql, row), SETTLE_DECIDED);
-    }
-    setDeadlineNoLater(world, 'rebuild', now);
-    setDeadline(world, 'outbox', now);
-  });
+  const now = world.now();
+  if (!isRestored(sql)) world.log('warn', 'mailbox_restored', { known, own: eventSequence(sql) });
+  writeMeta(sql, 'restored', String(now));
+  // The entry in the registry of work that is remembered here may be gone there.
+  deleteMeta(sql, 'work_since', 'rebuild');
+  sql.run('DELETE FROM lost_sends');
+  goOnAbove(sql, known);
+  for (const { k } of metaWithPrefix(sql, 'dispatch:')) {
+    const row = findMessage(sql, k.slice('dispatch:'.length) as MessageId);
+    if (row !== undefined) applyOutcome(world, row, mayHaveLeft(sql, row), SETTLE_DECIDED);
+  }
+  setDeadlineNoLater(world, 'rebuild', now);
+  setDeadline(world, 'outbox', now);
 }
 
 /**
  * What was told in the time that is forgotten keeps the number under which the index has it, even when it happened again
- * since under the same id. Without a restore these are the numbers that it has here.
+ * since under the same id. Without a restore these are the numbers that it has here. Call inside a transaction.
  */
 export function keepToldNumbers(sql: Sql, told: Dispatched['known']): void {
-  if (told.length === 0) return;
-  sql.transaction(() => {
-    for (const { id, sequence } of told) {
-      const row = sql.first<OutboxRow>('SELECT seq, payload_json FROM outbox WHERE event_id = ?', id);
-      if (row === undefined || row.seq === sequence) continue;
-      if (sql.first('SELECT 1 FROM outbox WHERE seq = ?', sequence) === undefined) give(sql, row, sequence);
-    }
-  });
+  for (const { id, sequence } of told) {
+    const row = sql.first<OutboxRow>('SELECT seq, payload_json FROM outbox WHERE event_id = ?', id);
+    if (row === undefined || row.seq === sequence) continue;
+    if (sql.first('SELECT 1 FROM outbox WHERE seq = ?', sequence) === undefined) give(sql, row, sequence);
+  }
 }
 
 interface OutboxRow {
@@ -99,13 +97,10 @@ function give(sql: Sql, { seq, payload_json: payload }: OutboxRow, sequence: num
 
 /**
  * Gives the events that wait, up to a number, others above all that were given out before. Only the index can say which of
- * them it has seen; those have to be marked as handed on before, and the rest, about which it was not asked, keep theirs.
+ * them it has seen; those have to be marked as handed on before, and the rest, about which it was not asked, keep theirs. Call
+ * inside a transaction.
  */
 export function renumberWaiting(sql: Sql, upTo: number): void {
-  sql.transaction(() => renumber(sql, upTo));
-}
-
-function renumber(sql: Sql, upTo: number): void {
   const waiting = sql.all<OutboxRow>(
     'SELECT seq, payload_json FROM outbox WHERE dispatched_at IS NULL AND seq <= ? ORDER BY seq DESC',
     upTo,

@@ -60,6 +60,7 @@ function settle(world: QuotaEngineWorld, task: Extract<QuotaTask, { op: 'settle'
     task.accepted === undefined
       ? { sends: task.consume, outbound: task.outbound }
       : countAccepted(world.sql, task.ref, task.n, task.accepted);
+  if (!fresh && counts.sends === 0) return;
   world.mark('quota.in_transaction');
   changeAllowance(world.sql, 'sends', { used: counts.sends });
   // The hold moves with the first settlement of its name alone; later ones of a mailbox that was put back know nothing of it.

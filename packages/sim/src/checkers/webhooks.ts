@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { EventEnvelope, EventType } from '@pmail/core/events/types.ts';
 import type { EventId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
@@ -160,7 +161,7 @@ function requestsKept(evidence: Evidence, events: ReadonlyMap<EventId, Told>, wr
       const bytes = events.get(post.event_id)?.bytes;
       // What a mailbox lost that was put back is not there to compare.
       if (bytes === undefined && anyRestored) return;
-      const same = post.body === bytes || (anyRestored && bytes !== undefined && isOfOneEvent(post.body, bytes));
+      const same = post.body === bytes || (bytes !== undefined && hasHappenedAgain(evidence, post.body, bytes));
       if (!same) wrong(`${about}: other bytes than the event has`);
       else if ((JSON.parse(bytes) as EventEnvelope).id !== post.event_id) wrong(`${about}: two ids`);
       const before = posts[index - 1];
@@ -183,10 +184,14 @@ function requestsKept(evidence: Evidence, events: ReadonlyMap<EventId, Told>, wr
   }
 }
 
-/** What was forgotten and has happened again under its id can have other numbers in its data, as of a pause for abuse. */
-function isOfOneEvent(one: string, other: string): boolean {
-  const [a, b] = [JSON.parse(one), JSON.parse(other)] as [EventEnvelope, EventEnvelope];
-  return a.id === b.id && a.type === b.type && a.sequence === b.sequence && a.occurred_at === b.occurred_at;
+/**
+ * Whether a mailbox that was put back has lived an event twice, under one id. Its data can tell of another time, as the
+ * numbers by which an identity was paused for abuse.
+ */
+function hasHappenedAgain({ deployment }: Evidence, told: string, now: string): boolean {
+  const [a, b] = [JSON.parse(told), JSON.parse(now)] as [EventEnvelope, EventEnvelope];
+  const restored = deployment.mailboxes.get(a.identity_id ?? '')?.restored === true;
+  return restored && isDeepStrictEqual({ ...a, data: null }, { ...b, data: null });
 }
 
 /** A request whose maker died ends with it. */

@@ -26,10 +26,17 @@ export function readFuzzArgs(args: string[]): FuzzArgs {
   return { inputs, seed, only: values.only };
 }
 
-/** Runs fuzzers one after the other and tells of each. @returns how many broke */
-export async function runFuzzers(fuzzers: readonly Fuzzer[], { inputs, seed, only }: FuzzArgs): Promise<number> {
+/** Statuses of a process that runs fuzzers. */
+export const FUZZ_STATUS = { clean: 0, broken: 1, none: 3 } as const;
+
+/** Runs those that are asked for, one after the other, and tells of each. */
+export async function runFuzzers(
+  fuzzers: readonly Fuzzer[],
+  { inputs, seed, only }: FuzzArgs,
+): Promise<keyof typeof FUZZ_STATUS> {
+  const asked = fuzzers.filter(({ name }) => name.includes(only));
   let broken = 0;
-  for (const fuzzer of fuzzers.filter(({ name }) => name.includes(only))) {
+  for (const fuzzer of asked) {
     const started = performance.now();
     const report = await fuzzer.run({ inputs, seed, slow_ms: SLOW_MS });
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
@@ -40,5 +47,6 @@ export async function runFuzzers(fuzzers: readonly Fuzzer[], { inputs, seed, onl
     console.log(`  BROKEN by ${report.failure.input}\n  ${report.failure.error}`);
     console.log(`  again: npm run fuzz -- --only '${report.name}' --inputs ${inputs} --seed ${report.failure.seed}`);
   }
-  return broken;
+  if (asked.length === 0) return 'none';
+  return broken === 0 ? 'clean' : 'broken';
 }

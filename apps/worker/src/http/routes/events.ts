@@ -54,18 +54,16 @@ export const eventHandlers: Group = {
       with_system: context.key.level === 'platform',
       hidden_prefixes: hiddenTypes(context),
     };
-    const page = await pageOf(
+    return pageOf(
       context,
       'events.list',
       { params, query },
-      (limit, after) => listEvents(context.db, filter, limit, after),
-      ({ occurred_at: at, id }) => ({ at, id }),
+      {
+        read: (limit, after) => listEvents(context.db, filter, limit, after),
+        position: ({ occurred_at: at, id }) => ({ at, id }),
+        show: (rows) => (query.include?.includes('data') === true ? readAll(context, rows) : rows.map(rowOf)),
+      },
     );
-    if (!page.ok) return page;
-    const { rows, next_cursor } = page.value;
-    const withData = query.include?.includes('data') === true;
-    const data = withData ? await readAll(context, rows) : rows.map(rowOf);
-    return ok({ status: 200 as const, body: { data, next_cursor } });
   },
 
   'events.get': async (context, { params }) => {

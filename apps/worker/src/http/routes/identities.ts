@@ -39,16 +39,11 @@ async function identitiesPage(
     purpose,
     client_id,
   };
-  const page = await pageOf(
-    context,
-    route,
-    input,
-    (limit, after) => listIdentities(context.db, filter, limit, after),
-    byCreation,
-  );
-  if (!page.ok) return page;
-  const { rows, next_cursor } = page.value;
-  return ok({ status: 200, body: { data: rows.map((row) => identityResource(context, row)), next_cursor } });
+  return pageOf(context, route, input, {
+    read: (limit, after) => listIdentities(context.db, filter, limit, after),
+    position: byCreation,
+    show: (rows) => rows.map((row) => identityResource(context, row)),
+  });
 }
 
 /** The tenant that a list is about: the key's own, or the one that a platform key names, if any. */

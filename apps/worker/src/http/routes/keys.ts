@@ -174,16 +174,11 @@ export const keyHandlers: Group = {
   },
 
   'keys.list': async (context, input) => {
-    const page = await pageOf(
-      context,
-      'keys.list',
-      input,
-      (limit, after) => listKeys(context.db, context.key, limit, after),
-      byCreation,
-    );
-    if (!page.ok) return page;
-    const { rows, next_cursor } = page.value;
-    return ok({ status: 200 as const, body: { data: rows.map(keyResource), next_cursor } });
+    return pageOf(context, 'keys.list', input, {
+      read: (limit, after) => listKeys(context.db, context.key, limit, after),
+      position: byCreation,
+      show: (rows) => rows.map(keyResource),
+    });
   },
 
   'keys.get': async (context, { params }) => {

@@ -49,16 +49,11 @@ async function audit(
 export const listHandlers: Group = {
   'lists.list': async (context, input) => {
     const list = listOf(context, input.params);
-    const page = await pageOf(
-      context,
-      'lists.list',
-      input,
-      (limit, after) => listEntries(context.db, list, limit, after),
-      ({ created_at: at, entry: id }) => ({ at, id }),
-    );
-    if (!page.ok) return page;
-    const { rows, next_cursor } = page.value;
-    return ok({ status: 200 as const, body: { data: rows.map(resource), next_cursor } });
+    return pageOf(context, 'lists.list', input, {
+      read: (limit, after) => listEntries(context.db, list, limit, after),
+      position: ({ created_at: at, entry: id }) => ({ at, id }),
+      show: (rows) => rows.map(resource),
+    });
   },
 
   'lists.get': async (context, { params }) => {

@@ -65,16 +65,11 @@ export const suppressionHandlers: Group = {
       address_hash: address === undefined ? undefined : await hashAddress(context.config.hash_key, address),
       reason,
     };
-    const page = await pageOf(
-      context,
-      'suppressions.list',
-      input,
-      (limit, after) => listSuppressions(context.db, context.tenant.id, filter, context.now, limit, after),
-      ({ created_at: at, address_hash: id }) => ({ at, id }),
-    );
-    if (!page.ok) return page;
-    const { rows, next_cursor } = page.value;
-    return ok({ status: 200 as const, body: { data: rows.map(resource), next_cursor } });
+    return pageOf(context, 'suppressions.list', input, {
+      read: (limit, after) => listSuppressions(context.db, context.tenant.id, filter, context.now, limit, after),
+      position: ({ created_at: at, address_hash: id }) => ({ at, id }),
+      show: (rows) => rows.map(resource),
+    });
   },
 
   'suppressions.create': async (context, { body }) => {

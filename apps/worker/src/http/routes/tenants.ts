@@ -163,16 +163,11 @@ export const tenantHandlers: Group = {
   },
 
   'tenants.list': async (context, input) => {
-    const page = await pageOf(
-      context,
-      'tenants.list',
-      input,
-      (limit, after) => listTenants(context.db, input.query, limit, after),
-      byCreation,
-    );
-    if (!page.ok) return page;
-    const { rows, next_cursor } = page.value;
-    return ok({ status: 200 as const, body: { data: rows.map((row) => tenantResource(context, row)), next_cursor } });
+    return pageOf(context, 'tenants.list', input, {
+      read: (limit, after) => listTenants(context.db, input.query, limit, after),
+      position: byCreation,
+      show: (rows) => rows.map((row) => tenantResource(context, row)),
+    });
   },
 
   'tenants.get': async (context, { params }) => {

@@ -62,16 +62,11 @@ export const webhookDeliveryHandlers: Group = {
     const found = await findReached(context, params.webhook_id);
     if (!found.ok) return found;
     const filter = { status: query.status, event_type: query.event_type, after: query.after };
-    const page = await pageOf(
-      context,
-      'webhooks.deliveries.list',
-      input,
-      (limit, after) => listDeliveries(context.db, found.value.id, filter, limit, after),
-      byCreation,
-    );
-    if (!page.ok) return page;
-    const { rows, next_cursor } = page.value;
-    return ok({ status: 200 as const, body: { data: rows.map(deliveryResource), next_cursor } });
+    return pageOf(context, 'webhooks.deliveries.list', input, {
+      read: (limit, after) => listDeliveries(context.db, found.value.id, filter, limit, after),
+      position: byCreation,
+      show: (rows) => rows.map(deliveryResource),
+    });
   },
 
   'webhooks.replay': async (context, { params, body }) => {

@@ -92,10 +92,7 @@ async function list<K extends ListRoute>(
   tenant: TenantId | null | undefined,
 ) {
   const read = (limit: number, after: Position | null) => listEndpoints(context.db, tenant, limit, after);
-  const page = await pageOf(context, route, input, read, byCreation);
-  if (!page.ok) return page;
-  const { rows, next_cursor } = page.value;
-  return ok({ status: 200 as const, body: { data: rows.map(webhookResource), next_cursor } });
+  return pageOf(context, route, input, { read, position: byCreation, show: (rows) => rows.map(webhookResource) });
 }
 
 type UpdateBody = RouteInput<'webhooks.update'>['body'];
