@@ -2,13 +2,14 @@ import type { MessageId } from '@pmail/core/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX } from '@pmail/core/webhooks/schedule.ts';
 import type { MarkName } from '@pmail/engine/marks.ts';
 import type { Waits } from '@pmail/engine/settings.ts';
+import { createComposer } from '@pmail/mime/compose.ts';
+import { readMail } from '@pmail/mime/read-mail.ts';
 import type { CaseId } from './case-list.ts';
 import { checkAtRest, checkWhenCalm } from './checkers/all.ts';
 import type { Evidence, Violation } from './checkers/evidence.ts';
 import type { Intent } from './client.ts';
 import { Deployment } from './deployment.ts';
 import { type Faults, NO_FAULTS } from './faults.ts';
-import { composer, parse } from './mail-codec.ts';
 import type { PlannedFault } from './planned.ts';
 import { populate, type SimIdentity, type SimTenant } from './population.ts';
 import type { ProviderPlan } from './provider.ts';
@@ -94,7 +95,14 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
   const { scheduler } = universe;
   scheduler.stepsMax = schedule.steps_max ?? STEPS_MAX;
   const { plan, waits, wiring, steps_missing } = schedule;
-  const deployment = new Deployment(universe, { composer, parse, plan: plan(universe), waits, wiring, steps_missing });
+  const deployment = new Deployment(universe, {
+    composer: createComposer(),
+    parse: readMail,
+    plan: plan(universe),
+    waits,
+    wiring,
+    steps_missing,
+  });
   const identities = populate(deployment, schedule.tenants);
   universe.faults = schedule.faults;
   const stage: Stage = { universe, deployment, identities, resolved: new Map(), since: 0 };

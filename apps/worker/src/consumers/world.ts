@@ -5,6 +5,7 @@ import type { MailTransport, OutgoingMessage, Provider } from '@pmail/core/trans
 import type { InboundWorld } from '@pmail/engine/consumers/inbound.ts';
 import { type Route, routeRecipient } from '@pmail/engine/directory/routing.ts';
 import { noMark } from '@pmail/engine/marks.ts';
+import { readMail } from '@pmail/mime/read-mail.ts';
 import {
   loopbackTransport,
   simulatorTransport,
@@ -21,7 +22,6 @@ import { newId } from '../ports/random.ts';
 import { hashAddress, hmac } from '../ports/secrets.ts';
 import { d1 } from '../ports/sql.ts';
 import { readContent } from './content.ts';
-import { parseInbound } from './parse.ts';
 import { providers } from './providers.ts';
 import { relayTransport } from './relay.ts';
 
@@ -77,7 +77,7 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
     threadKey: async () => (await signingKeys(ring, 'thread'))[0] ?? null,
     hashAddress: (address) => hashAddress(settings.hash_key, address),
     hmac: (text) => hmac(settings.hash_key, text),
-    parse: parseInbound,
+    parse: readMail,
     threadKeys: (kid) => signingKeys(ring, 'thread', kid),
   };
   if (owner !== null) world.transports = transports(env, world, owner);

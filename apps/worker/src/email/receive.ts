@@ -1,7 +1,7 @@
 import { domainOf, localPartOf } from '@pmail/core/address/address.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { receiveJournal } from '@pmail/engine/consumers/journal.ts';
-import { parseInbound } from '../consumers/parse.ts';
+import { readMail } from '@pmail/mime/read-mail.ts';
 import { consumerWorld } from '../consumers/world.ts';
 import { config, type Env } from '../env.ts';
 import { newId } from '../ports/random.ts';
@@ -20,7 +20,7 @@ export async function receiveEmail(mail: RoutedMail, env: Env): Promise<void> {
   if (!forJournal) throw new Error('inbound mail is not taken in yet');
   const world = consumerWorld(env, newId('req', Date.now()), null);
   const header = await readHeader(mail.raw);
-  const { rfc_message_id, from, subject } = await parseInbound(header);
+  const { rfc_message_id, from, subject } = await readMail(header);
   await receiveJournal(world, { recipient, message_id: rfc_message_id ?? '', from: from?.address ?? null, subject });
 }
 

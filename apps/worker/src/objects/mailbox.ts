@@ -24,7 +24,7 @@ import type { MessagePatch } from '@pmail/engine/mailbox/update.ts';
 import { noMark } from '@pmail/engine/marks.ts';
 import type { SendState } from '@pmail/engine/quota/types.ts';
 import { createComposer } from '@pmail/mime/compose.ts';
-import { parseInbound } from '../consumers/parse.ts';
+import { readMail } from '@pmail/mime/read-mail.ts';
 import { config, type Env } from '../env.ts';
 import { createLog, errorPlace } from '../log.ts';
 import { r2 } from '../ports/blobs.ts';
@@ -72,7 +72,7 @@ export class IdentityMailbox extends DurableObject<Env> {
       },
       registry: workRegistry(db),
       composer: createComposer(),
-      parse: parseInbound,
+      parse: readMail,
       sleep: (ms) => scheduler.wait(ms),
       background: (name, work) => {
         ctx.waitUntil(

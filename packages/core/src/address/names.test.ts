@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { codePoints, hasControlCharacter, hasLoneSurrogate } from './names.ts';
+import { codePoints, hasControlCharacter, hasLoneSurrogate, withoutMarks } from './names.ts';
 
 describe('control characters', () => {
   it('are C0, DEL, C1 and the line separators of Unicode', () => {
@@ -25,6 +25,13 @@ describe('characters', () => {
         expect(codePoints(text)).toBe(Array.from(text).length);
       }),
     );
+  });
+});
+
+describe('byte order marks', () => {
+  it('are no part of a text', () => {
+    expect(withoutMarks('\ufeffa\ufeff b\ufeff')).toBe('a b');
+    expect(withoutMarks('\ufffe\u200b')).toBe('\ufffe\u200b');
   });
 });
 

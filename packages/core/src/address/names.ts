@@ -7,6 +7,14 @@ export function hasControlCharacter(text: string): boolean {
   return CONTROL.test(text);
 }
 
+/**
+ * Text without byte order marks. They show nothing, and a reader loses those at the start of an encoded-word, so what
+ * is kept of a message would differ from what is read out of its bytes.
+ */
+export function withoutMarks(text: string): string {
+  return text.replaceAll('\ufeff', '');
+}
+
 /** Number of characters as a person counts them for a limit: Unicode code points. */
 export function codePoints(text: string): number {
   let count = 0;

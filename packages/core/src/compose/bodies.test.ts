@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { assembleBodies, escapeHtml, rfc5322Date, toCrlf } from './bodies.ts';
+import { assembleBodies, bodyAsRead, escapeHtml, rfc5322Date, toCrlf } from './bodies.ts';
 import type { ForwardedMessage } from './types.ts';
 
 type Input = Parameters<typeof assembleBodies>[0];
@@ -61,6 +61,28 @@ describe('bodies', () => {
       `<p>Hello</p><br><br>${NOTE_HTML}<br><br><blockquote><p>The <b>invoice</b>.</p></blockquote>` +
         `<br><br>-- <br><b>Acme</b> Desk<p>By a machine &amp; more</p><p><a href="${URL_HTML}">Unsubscribe</a></p>`,
     );
+  });
+});
+
+describe('a body as it is read', () => {
+  it.each([
+    [null, null],
+    ['', null],
+    ['\n\r\n\r', null],
+    ['\ufeff\ufeff', null],
+    ['a\n', 'a'],
+    ['a\r\n\r\n', 'a'],
+    ['\n\na \r b\r\n\n', '\n\na \n b'],
+    ['\ufeffa\ufeff', 'a\ufeff'],
+    ['a \t\u00a0', 'a \t\u00a0'],
+    ['a\ud800', 'a\ufffd'],
+  ])('%j shows as %j', (text, shown) => {
+    expect(bodyAsRead(text)).toBe(shown);
+  });
+
+  it('has no byte order mark in front that would make it none', () => {
+    const { text } = bodies({ text: '\ufeff', html: '<p>h</p>' });
+    expect(text).toBe('');
   });
 });
 

@@ -13,6 +13,26 @@ export function toCrlf(text: string): string {
   return text.replace(/\r\n|\r|\n/g, '\r\n');
 }
 
+/**
+ * A body as whoever gets the message reads it: one kind of line end, no byte order mark, no line ends after the last
+ * word (a reader cannot tell them from the one that ends the part), the replacement sign for half a character. `null`
+ * when nothing is left.
+ *
+ * What is kept of a sent message has to be this: it is read again from its bytes when a mailbox is put back, and its key
+ * must then answer as before.
+ */
+export function bodyAsRead(text: string | null): string | null {
+  if (text === null) return null;
+  const lines = withoutLeadingMarks(text.toWellFormed()).replace(/\r\n?/g, '\n');
+  let end = lines.length;
+  while (lines[end - 1] === '\n') end--;
+  return lines.slice(0, end) || null;
+}
+
+function withoutLeadingMarks(text: string): string {
+  return text.replace(/^\ufeff+/, '');
+}
+
 /** Date as RFC 5322 section 3.3 writes it, in UTC. */
 export function rfc5322Date(ms: number): string {
   return new Date(ms).toUTCString().replace('GMT', '+0000');
@@ -30,7 +50,9 @@ export interface Bodies {
 export function assembleBodies(
   input: Pick<ComposeInput, 'text' | 'html' | 'links' | 'signature' | 'disclosure' | 'unsubscribe' | 'forwarded'>,
 ): Bodies {
-  let { text, html } = input;
+  let { html } = input;
+  // A reader drops a byte order mark, and would take a text of nothing else for none.
+  let text = input.text === null ? null : withoutLeadingMarks(input.text);
   const { signature, disclosure, unsubscribe, forwarded } = input;
   for (const link of input.links ?? []) {
     text = joinText(text, `${link.filename} (${link.size}): ${link.url} (available until ${rfc3339(link.expires_at)})`);

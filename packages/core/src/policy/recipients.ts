@@ -1,5 +1,5 @@
 import { type Address, type Mailbox, parseAddress, withoutDetail } from '../address/address.ts';
-import { hasControlCharacter, hasLoneSurrogate } from '../address/names.ts';
+import { hasControlCharacter, hasLoneSurrogate, withoutMarks } from '../address/names.ts';
 import type { RecipientInput } from '../message/request.ts';
 import { type FieldError, invalidRequest, ok, type Result, refuse } from '../result.ts';
 import { replyTarget } from './reply-target.ts';
@@ -40,7 +40,7 @@ function fromBody({ body }: SendContext): Result<PlannedRecipient[]> {
       badNames.push({ path: `${path}.name`, message: 'contains a control character or broken text' });
       continue;
     }
-    planned.push({ address: parsed.address, name: name.trim(), field, filtered: null });
+    planned.push({ address: parsed.address, name: withoutMarks(name).trim(), field, filtered: null });
   }
   if (invalid.length > 0) return refuse('address_invalid', { errors: [...invalid, ...unsupported] });
   if (unsupported.length > 0) return refuse('address_unsupported', { errors: unsupported });

@@ -1,9 +1,8 @@
 import { sha256Hex, utf8 } from '@pmail/core/hash.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
-import { htmlToText } from '@pmail/mime/html-to-text.ts';
 import { parseMail } from '@pmail/mime/parse.ts';
-import { sanitizeHtml } from '@pmail/mime/sanitize.ts';
+import { readMail } from '@pmail/mime/read-mail.ts';
 import { mail } from './inbound.fixture.ts';
 import type { IngestAnswer } from './ingest.ts';
 import type { MailboxRig, SendOptions, Submitted } from './mailbox.fixture.ts';
@@ -39,26 +38,14 @@ export function sentTo(message: MessageResource): string[] {
 /** Mail that arrives as bytes, read as the consumer reads it. */
 export async function arriveRaw(rig: MailboxRig, lines: string[], envelopeTo?: string): Promise<IngestAnswer> {
   const raw = lines.join('\r\n');
-  const parsed = await parseMail(utf8(raw));
-  const html = parsed.html === null ? null : sanitizeHtml(parsed.html);
+  const { attachments, auto_submitted: _, ...parsed } = await readMail(utf8(raw));
   const request = await mail(rig, {
     raw,
     request: envelopeTo === undefined ? {} : { envelope_to: envelopeTo },
     parsed: {
-      from: parsed.from,
-      reply_to: parsed.reply_to,
-      to: parsed.to,
-      cc: parsed.cc,
-      subject: parsed.subject,
-      sent_at: parsed.date,
-      rfc_message_id: parsed.message_id,
-      in_reply_to: parsed.in_reply_to,
-      references: parsed.references,
-      text: parsed.text ?? (html === null ? null : htmlToText(html)),
-      html_sanitized: html,
-      hop: parsed.hop,
+      ...parsed,
       attachments: await Promise.all(
-        parsed.attachments.map(async ({ content, ...rest }) => ({
+        attachments.map(async ({ content, ...rest }) => ({
           id: rig.newId('att', rig.clock.now),
           ...rest,
           size: content.length,
@@ -69,7 +56,7 @@ export async function arriveRaw(rig: MailboxRig, lines: string[], envelopeTo?: s
   });
   const answer = await rig.engine.ingest(request);
   for (const [i, { r2_key }] of answer.attachments.entries()) {
-    await rig.blobs.put(r2_key, parsed.attachments[i]?.content ?? new Uint8Array(), {});
+    await rig.blobs.put(r2_key, attachments[i]?.content ?? new Uint8Array(), {});
   }
   return answer;
 }

@@ -15,6 +15,7 @@ import type { InboundJob, OutboundJob } from '@pmail/core/queue/jobs.ts';
 import type { Owner } from '@pmail/core/storage/keys.ts';
 import { Knob, MemoryBlobs, ObjectStorage, parsePlain, plainComposer, RecordedQueue } from '@pmail/testkit/doubles.ts';
 import type { MarkName } from '../marks.ts';
+import type { ParsedMail } from '../parsed-mail.ts';
 import type { OutboxEvent } from '../ports.ts';
 import { QuotaEngine } from '../quota/engine.ts';
 import type { QuotaTask } from '../quota/types.ts';
@@ -88,6 +89,8 @@ export class MailboxRig {
     this.whileAsleep();
   };
   composer: Composer = plainComposer;
+  /** How stored copies are read. */
+  parse: (raw: Uint8Array) => Promise<ParsedMail> = parsePlain;
   #crash: { mark: MarkName; nth: number } | null = null;
   readonly newId = createIdFactory(() => 0.5);
   readonly quota: QuotaEngine;
@@ -171,7 +174,7 @@ export class MailboxRig {
           }),
       },
       composer: { compose: (input) => this.composer.compose(input) },
-      parse: parsePlain,
+      parse: (raw) => this.parse(raw),
       sleep: (ms) => this.sleep(ms),
       background: (_name, work) => {
         this.#background.push(work.catch(() => this.logged.push('background_failed')).then(() => undefined));

@@ -1,5 +1,6 @@
 import type { Mailbox } from '@pmail/core/address/address.ts';
 import { localPartOf } from '@pmail/core/address/address.ts';
+import { withoutMarks } from '@pmail/core/address/names.ts';
 import { cleanFilename } from '@pmail/core/compose/filename.ts';
 import type { ComposeAttachment, ComposedMail, ComposeInput } from '@pmail/core/compose/types.ts';
 import { fromBase64, sha256Hex } from '@pmail/core/hash.ts';
@@ -72,7 +73,7 @@ export async function prepareSend(
     return invalidRequest({ path: 'include_attachments', message });
   }
   const thread = threadOf(world, subject, at);
-  const from = { address: plan.from.address, name: identity.display_name };
+  const from = { address: plan.from.address, name: withoutMarks(identity.display_name).trim() };
   const headers = threadHeaders(world.sql, request, subject);
   const mailboxes = (field: 'to' | 'cc'): Mailbox[] =>
     plan.recipients.filter((to) => to.field === field).map(({ address, name }) => ({ address, name }));

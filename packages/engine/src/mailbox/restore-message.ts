@@ -104,8 +104,7 @@ function describe(
     subject: parsed.subject,
     in_reply_to: parsed.in_reply_to[0] ?? null,
     references: parsed.references,
-    // A body ends with a line end on the wire, whether its text did or not.
-    text: parsed.text?.replace(/\n$/, '') ?? null,
+    text: parsed.text,
     html_sanitized: parsed.html_sanitized,
     recipients: people
       .flatMap(([field, list]) => list.map(({ address, name }) => ({ address, name, field })))

@@ -1,5 +1,6 @@
 import type { Address, Mailbox } from '@pmail/core/address/address.ts';
 import { domainOf } from '@pmail/core/address/address.ts';
+import { bodyAsRead } from '@pmail/core/compose/bodies.ts';
 import type { DeliveryStatus, StatusReason } from '@pmail/core/delivery/status.ts';
 import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
@@ -97,9 +98,10 @@ export function isFiltered({ recipients }: Pick<SentMail, 'recipients'>): boolea
 }
 
 function insertMessage(world: MailboxWorld, send: SentMail, state: StoredState): number {
-  const text = send.text === null ? null : cutUtf8(send.text, LIMITS.row_text_bytes_max);
+  const body = bodyAsRead(send.text);
+  const text = body === null ? null : cutUtf8(body, LIMITS.row_text_bytes_max);
   const html = send.html_sanitized === null ? null : cutUtf8(send.html_sanitized, LIMITS.row_html_bytes_max);
-  const extracted = send.text === null ? null : cutUtf8(send.text, LIMITS.row_extracted_text_bytes_max);
+  const extracted = body === null ? null : cutUtf8(body, LIMITS.row_extracted_text_bytes_max);
   const cut = text?.cut || html?.cut || extracted?.cut;
   const list = (field: RecipientField): string =>
     JSON.stringify(send.recipients.filter((to) => to.field === field).map(({ address, name }) => ({ address, name })));
@@ -128,7 +130,7 @@ function insertMessage(world: MailboxWorld, send: SentMail, state: StoredState):
     text?.text ?? null,
     html?.text ?? null,
     extracted?.text ?? null,
-    send.text === null ? null : snippetOf(send.text),
+    body === null ? null : snippetOf(body),
     send.at,
     send.kind,
     JSON.stringify([...state.flags, ...(cut ? ['body_truncated'] : [])]),

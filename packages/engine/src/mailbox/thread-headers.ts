@@ -1,3 +1,4 @@
+import { withoutMarks } from '@pmail/core/address/names.ts';
 import { buildReferences } from '@pmail/core/threading/references.ts';
 import { prefixedSubject } from '@pmail/core/threading/subject.ts';
 import type { Sql } from '../sql.ts';
@@ -18,14 +19,14 @@ export interface ThreadHeaders {
  * id nobody knows (its provider never told) cannot be named, so the nearest earlier one that can be stands for it.
  */
 export function threadHeaders(sql: Sql, request: SubmitRequest, { target, thread }: SendSubject): ThreadHeaders {
-  const given = request.body.subject ?? '';
+  const given = withoutMarks(request.body.subject ?? '');
   if (request.operation === 'send') {
     const parent = thread === undefined ? undefined : latestNamed(sql, thread.seq);
     return { ...named(parent), subject: given };
   }
   if (target === undefined) throw new Error('a reply without its message');
   const parent = isNamed(target) ? target : latestNamed(sql, target.thread_seq, target);
-  const subject = target.subject ?? '';
+  const subject = withoutMarks(target.subject ?? '');
   if (request.operation === 'forward') {
     return { in_reply_to: null, references: named(parent).references, subject: prefixedSubject('Fwd', subject) };
   }
