@@ -1,3 +1,4 @@
+import { withoutMarks } from '@pmail/core/address/names.ts';
 import { encodeWord } from 'nodemailer/lib/mime-funcs';
 
 /**
@@ -14,10 +15,10 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
 
 /**
  * Text that can stand in one header: every run of control characters (CR and LF among them) becomes one blank, a
- * surrogate without its partner the replacement sign.
+ * surrogate without its partner the replacement sign. Byte order marks go.
  */
 export function headerText(text: string): string {
-  return text.toWellFormed().replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]+/g, ' ');
+  return withoutMarks(text.toWellFormed()).replace(/[\x00-\x1f\x7f-\x9f\u2028\u2029]+/g, ' ');
 }
 
 /**

@@ -69,6 +69,19 @@ describe('addresses', () => {
 });
 
 describe('header fields', () => {
+  it('have no byte order marks, at the start of an encoded-word or within', async () => {
+    const found = await parseMail(
+      mail(
+        'From: =?utf-8?B?77u/SmVu?= =?utf-8?B?77u/77u/cw==?= <jo@example.org>',
+        'Subject: =?utf-8?B?Y++7v2Q=?=',
+        '',
+        'x',
+      ),
+    );
+    expect(found.from?.name).toBe('Jens');
+    expect(found.subject).toBe('cd');
+  });
+
   it('join a character that the sender cut over two encoded-words', async () => {
     const found = await parseMail(
       mail(
