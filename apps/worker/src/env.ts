@@ -1,3 +1,4 @@
+import { policyPatch } from '@pmail/contracts/schemas/policy.ts';
 import { MESSAGE_ID_STRATEGIES, type MessageIdStrategy } from '@pmail/core/cloudflare/message-id.ts';
 import type { CloudflareAccount } from '@pmail/core/cloudflare/suppressions.ts';
 import { fromBase64 } from '@pmail/core/hash.ts';
@@ -26,7 +27,9 @@ export interface Env {
   RL_TENANT: RateLimit;
   RL_SEND: RateLimit;
   EMAIL?: SendEmail;
-  PM_ENV: string;
+  /** `production` unless set. */
+  PM_ENV?: string;
+  /** `eu` unless set, or `default`. */
   PM_JURISDICTION?: string;
   PM_LOG_LEVEL?: string;
   PM_API_HOST?: string;
@@ -46,8 +49,8 @@ export interface Env {
   /** Local runs only: `on` lets relays on this machine through, on any port. */
   PM_RELAY_LOOPBACK?: string;
   PM_COMMIT?: string;
-  /** DNS-over-HTTPS resolvers, separated by commas; the next is asked when one fails. */
-  PM_RESOLVERS?: string;
+  /** Two DNS-over-HTTPS resolvers, separated by a comma; the second is asked when the first fails. */
+  PM_DOH_RESOLVERS?: string;
   /** Local runs only: `on` lets webhook endpoints on this machine through. */
   PM_WEBHOOK_LOOPBACK?: string;
   /** Local runs only: waits of the send path as JSON, in ms. */
@@ -122,15 +125,13 @@ function parseConfig(env: Env): ConfigResult {
     if (bytes?.length !== 32) invalid.push(name);
     return bytes ?? new Uint8Array(0);
   };
-  const environment = env.PM_ENV;
+  const environment = set(env.PM_ENV) ?? 'production';
   const known = environment === 'production' || environment === 'staging' || environment === 'local';
   if (!known) invalid.push('PM_ENV');
-  let policy: PolicyPatch = {};
-  try {
-    policy = JSON.parse(env.PM_DEFAULT_POLICY ?? '{}') as PolicyPatch;
-  } catch {
-    invalid.push('PM_DEFAULT_POLICY');
-  }
+  const policy = defaultPolicy(set(env.PM_DEFAULT_POLICY));
+  if (policy === undefined) invalid.push('PM_DEFAULT_POLICY');
+  const jurisdiction = set(env.PM_JURISDICTION) ?? 'eu';
+  if (jurisdiction !== 'eu' && jurisdiction !== 'default') invalid.push('PM_JURISDICTION');
   let waits = DEFAULT_WAITS;
   if (env.PM_WAITS !== undefined && env.PM_WAITS !== '') {
     try {
@@ -155,11 +156,13 @@ function parseConfig(env: Env): ConfigResult {
   const account = set(env.PM_CF_ACCOUNT_ID);
   const token = set(env.PM_CF_API_TOKEN);
   const apiHost = required('PM_API_HOST');
-  const resolvers = (set(env.PM_RESOLVERS) ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim());
-  if (!resolvers.every((url) => isResolver(url, environment === 'local'))) invalid.push('PM_RESOLVERS');
+  const resolvers = (set(env.PM_DOH_RESOLVERS) ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim());
+  if (resolvers.length !== 2 || !resolvers.every((url) => isResolver(url, environment === 'local'))) {
+    invalid.push('PM_DOH_RESOLVERS');
+  }
   const config: Config = {
     env: known ? environment : 'production',
-    jurisdiction: env.PM_JURISDICTION === 'eu' ? 'eu' : null,
+    jurisdiction: jurisdiction === 'default' ? null : 'eu',
     api_host: apiHost,
     api_origin: `${environment === 'local' && isLocal(apiHost) ? 'http' : 'https'}://${apiHost}`,
     platform_domain: required('PM_PLATFORM_DOMAIN'),
@@ -169,7 +172,7 @@ function parseConfig(env: Env): ConfigResult {
     cloudflare_account: account === null || token === null ? null : { id: account, token },
     message_ids: { strategy: strategy ?? 'journal', domain: set(env.PM_MESSAGE_ID_DOMAIN)?.toLowerCase() ?? null },
     deployment: {
-      default_policy: policy,
+      default_policy: policy ?? {},
       ses_configured: ses !== null,
       smtp_enabled: relay === 'on',
     },
@@ -202,6 +205,15 @@ function sesAccount(env: Env, region: string | null): SesAccount | null {
 function isLocal(host: string): boolean {
   const url = URL.parse(`http://${host}`);
   return url !== null && isLoopbackUrl(url);
+}
+
+/** The deployment's part of every policy, checked like a tenant's; undefined when it is none. */
+function defaultPolicy(json: string | null): PolicyPatch | undefined {
+  try {
+    return policyPatch.safeParse(JSON.parse(json ?? '{}')).data;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Names would be looked up in the open over `http`; a local run may ask a resolver of its own machine. */

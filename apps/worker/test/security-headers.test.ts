@@ -126,14 +126,38 @@ describe('limits', () => {
     for (const key of [root, lab.key, own]) {
       expect(await limit(send(key, 'me.get'))).toBe('600');
       expect(await limit(post(key, lab.ann))).toBe('120');
-      expect(await limit(post(key, 'idn_x'))).toBe('120');
+      expect(await limit(post(key, 'idn_x'))).toBe('600');
       expect(await limit(send(key, 'messages.list', { params: { identity_id: lab.ann }, query: { limit: 'x' } }))).toBe(
         '600',
       );
     }
     expect(await limit(send(null, 'health.get'))).toBeNull();
-    expect(await limit(send(null, 'me.get'))).toBeNull();
+    // Failed authentications count too, for the address they come from.
+    expect(await limit(send(null, 'me.get'))).toBe('600');
     expect(await limit(fetchPath('/v1/nothing'))).toBeNull();
+  });
+
+  test('nobody else can use up what an identity may send, or tell by it that there is one', async () => {
+    const other = await makeLab(root, 'other');
+    const sends = vi.spyOn(env.RL_SEND, 'limit').mockResolvedValue({ success: false });
+    for (const identity of [lab.ann, 'idn_01JD9Q3V7M8X2C4N6B5K1R0E9T']) {
+      const response = await post(other.key, identity);
+      expect(response.status).toBe(404);
+      expect(response.headers.get('ratelimit-limit')).toBe('600');
+    }
+    expect(sends).not.toHaveBeenCalled();
+    expect((await post(lab.key, lab.ann)).status).toBe(429);
+    expect(sends).toHaveBeenCalledWith({ key: lab.ann });
+  });
+
+  test('what a key may not do is counted all the same', async () => {
+    const requests = vi.spyOn(env.RL_API, 'limit');
+    const reader = await makeKey(root, { level: 'identity', identity_id: lab.ann, permissions: ['messages:read'] });
+    requests.mockClear();
+    const response = await post(reader, lab.ann);
+    expect(response.status).toBe(403);
+    expect(response.headers.get('ratelimit-limit')).toBe('600');
+    expect(requests).toHaveBeenCalledOnce();
   });
 
   test.each([

@@ -53,22 +53,53 @@ test('those of the tests are right', () => {
   expect(faults({})).toEqual([]);
 });
 
-describe('PM_RESOLVERS', () => {
+const SECOND = 'https://1.1.1.1/dns-query';
+
+describe('PM_DOH_RESOLVERS', () => {
   test.each([
-    ['https://dns.example.com/dns-query', []],
-    ['https://dns.example.com/dns-query, https://1.1.1.1/dns-query', []],
+    [`https://dns.example.com/dns-query, ${SECOND}`, []],
     ['', []],
-    ['dns.example.com', ['PM_RESOLVERS']],
-    ['https://dns.example.com/dns-query,', ['PM_RESOLVERS']],
-    ['http://dns.example.com/dns-query', ['PM_RESOLVERS']],
-    ['http://127.0.0.1:8053/dns-query', ['PM_RESOLVERS']],
-  ])('%j in production: %j', (PM_RESOLVERS, expected) => {
-    expect(faults({ PM_ENV: 'production', PM_WAITS: '', PM_RESOLVERS })).toEqual(expected);
+    [SECOND, ['PM_DOH_RESOLVERS']],
+    [`${SECOND},${SECOND},${SECOND}`, ['PM_DOH_RESOLVERS']],
+    [`dns.example.com,${SECOND}`, ['PM_DOH_RESOLVERS']],
+    [`${SECOND},`, ['PM_DOH_RESOLVERS']],
+    [`http://dns.example.com/dns-query,${SECOND}`, ['PM_DOH_RESOLVERS']],
+    [`${SECOND},http://127.0.0.1:8053/dns-query`, ['PM_DOH_RESOLVERS']],
+  ])('%j in production: %j', (PM_DOH_RESOLVERS, expected) => {
+    expect(faults({ PM_ENV: 'production', PM_WAITS: '', PM_DOH_RESOLVERS })).toEqual(expected);
   });
 
   test('a local run may ask this machine by http, and no other', () => {
-    expect(faults({ PM_ENV: 'local', PM_RESOLVERS: 'http://127.0.0.1:8053/dns-query' })).toEqual([]);
-    expect(faults({ PM_ENV: 'local', PM_RESOLVERS: 'http://10.0.0.1/dns-query' })).toEqual(['PM_RESOLVERS']);
+    const own = 'http://127.0.0.1:8053/dns-query';
+    expect(faults({ PM_ENV: 'local', PM_DOH_RESOLVERS: `${own},${own}` })).toEqual([]);
+    expect(faults({ PM_ENV: 'local', PM_DOH_RESOLVERS: `${own},http://10.0.0.1/dns-query` })).toEqual([
+      'PM_DOH_RESOLVERS',
+    ]);
+  });
+});
+
+test('objects stay in the EU unless a deployment says otherwise, in so many words', () => {
+  expect(settings({ PM_JURISDICTION: '' })).toMatchObject({ jurisdiction: 'eu' });
+  expect(settings({ PM_JURISDICTION: 'default' })).toMatchObject({ jurisdiction: null });
+  for (const PM_JURISDICTION of ['EU', 'none', 'fedramp'])
+    expect(faults({ PM_JURISDICTION })).toEqual(['PM_JURISDICTION']);
+});
+
+test('a deployment is a production one unless it says otherwise', () => {
+  expect(settings({ PM_ENV: '', PM_WAITS: '', PM_RELAY_LOOPBACK: '' })).toMatchObject({ env: 'production' });
+});
+
+test.each(['null', '[]', '"x"', '{', '{"max_recipients":"x"}', '{"link_ttl_hours":1000}', '{"max_recipient":5}'])(
+  'PM_DEFAULT_POLICY %s is none',
+  (PM_DEFAULT_POLICY) => {
+    expect(faults({ PM_DEFAULT_POLICY })).toEqual(['PM_DEFAULT_POLICY']);
+  },
+);
+
+test('PM_DEFAULT_POLICY stands below the policy of every tenant', () => {
+  const patch = { max_recipients: 5, auto_reply: { allowed: false } };
+  expect(settings({ PM_DEFAULT_POLICY: JSON.stringify(patch) })).toMatchObject({
+    deployment: { default_policy: patch },
   });
 });
 

@@ -6,21 +6,23 @@ import { hmac } from '../ports/secrets.ts';
 /** Requests per 60 seconds, as wrangler.toml sets them; shown to callers as the tightest that applied. */
 const LIMIT_OF = { key: 600, tenant: 1_800, send: 120 } as const;
 
-export type Bucket = keyof typeof LIMIT_OF;
+type Bucket = keyof typeof LIMIT_OF;
+
+/** A bucket and whose it is. */
+export interface Counted {
+  bucket: Bucket;
+  key: string;
+}
 
 const BINDING = { key: 'RL_API', tenant: 'RL_TENANT', send: 'RL_SEND' } as const;
 
 /** The lowest limit among the buckets a request counts in. */
-export function tightest(buckets: readonly Bucket[]): number {
-  return Math.min(...buckets.map((bucket) => LIMIT_OF[bucket]));
+export function tightest(buckets: readonly Pick<Counted, 'bucket'>[]): number {
+  return Math.min(...buckets.map(({ bucket }) => LIMIT_OF[bucket]));
 }
 
 /** Counts the request in every bucket; the first one that is full refuses it. */
-export async function countRequest(
-  env: Env,
-  keys: { bucket: Bucket; key: string }[],
-  now: number,
-): Promise<Result<null>> {
+export async function countRequest(env: Env, keys: Counted[], now: number): Promise<Result<null>> {
   const outcomes = await Promise.all(keys.map(({ bucket, key }) => env[BINDING[bucket]].limit({ key })));
   const full = keys.find((_key, index) => outcomes[index]?.success === false);
   return full === undefined ? ok(null) : refuse('rate_limited', { retry_after: secondsLeft(now), bucket: full.bucket });

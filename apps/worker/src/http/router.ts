@@ -36,7 +36,7 @@ import { type AuthKey, type RequestContext, reachesIdentity, reachesTenant } fro
 import { within } from './deadline.ts';
 import { refusalOf } from './fault.ts';
 import { underKey } from './idempotency.ts';
-import { type Bucket, countFailure, countRequest, tightest } from './rate.ts';
+import { type Counted, countFailure, countRequest, tightest } from './rate.ts';
 import { type SendFacts, sendFacts } from './send-facts.ts';
 
 type App = { Bindings: Env };
@@ -150,7 +150,7 @@ async function admit(
   const credentials = readCredentials(base.headers);
   const refused = async (refusal: Refusal): Promise<Admission> => {
     const counted = await countFailure(env, config, base.headers, now);
-    return { rateLimit: null, result: counted.ok ? refusal : counted };
+    return { rateLimit: tightest([{ bucket: 'key' }]), result: counted.ok ? refusal : counted };
   };
   if (credentials === undefined) return refused(refuse('unauthenticated'));
   const owner = await ownerPlan(config, id, params, body, now);
@@ -162,14 +162,16 @@ async function admit(
   const { last_used_at: lastUsed } = keyRows[0] as unknown as AuthRow;
   if (lastUsed === null || lastUsed < now - 60_000) base.background(touchKey(db, key.id, now));
 
-  const allowed = checkAccess(spec, key);
-  if (allowed !== null) return { rateLimit: null, result: allowed };
-  const buckets = bucketsOf(id, key, params);
-  const rateLimit = tightest(buckets.map(({ bucket }) => bucket));
-  const counted = await countRequest(env, buckets, now);
-  if (!counted.ok) return { rateLimit, result: counted };
-  const owned = owner.read(ownerRows, key);
-  return { rateLimit, result: owned.ok ? ok({ ...base, key, ...owned.value } as RequestContext) : owned };
+  const ofKey = keyBuckets(key);
+  const counted = await countRequest(env, ofKey, now);
+  const refusal = counted.ok ? checkAccess(spec, key) : counted;
+  const owned = refusal ?? owner.read(ownerRows, key);
+  if (!owned.ok) return { rateLimit: tightest(ofKey), result: owned };
+  // Only for those who reach the identity: nobody else can use its rate up, or tell by it that there is one.
+  const ofSender: Counted[] = id in SEND_ROUTES ? [{ bucket: 'send', key: params['identity_id'] ?? '' }] : [];
+  const sending = await countRequest(env, ofSender, now);
+  const result = sending.ok ? ok({ ...base, key, ...owned.value } as RequestContext) : sending;
+  return { rateLimit: tightest([...ofKey, ...ofSender]), result };
 }
 
 /** What comes without a key, as the notifications of a provider do, is read by its handler. */
@@ -187,11 +189,9 @@ function checkAccess({ access }: RouteSpec, key: AuthKey): Refusal | null {
   return access.levels === undefined || access.levels.includes(key.level) ? null : refuse('scope_denied');
 }
 
-function bucketsOf(id: RouteId, key: AuthKey, params: Record<string, string>): { bucket: Bucket; key: string }[] {
-  const buckets: { bucket: Bucket; key: string }[] = [{ bucket: 'key', key: key.id }];
-  if (key.tenant_id !== null) buckets.push({ bucket: 'tenant', key: key.tenant_id });
-  if (id in SEND_ROUTES) buckets.push({ bucket: 'send', key: params['identity_id'] ?? '' });
-  return buckets;
+function keyBuckets(key: AuthKey): Counted[] {
+  const own: Counted = { bucket: 'key', key: key.id };
+  return key.tenant_id === null ? [own] : [own, { bucket: 'tenant', key: key.tenant_id }];
 }
 
 interface OwnerPlan {
