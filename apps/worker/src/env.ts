@@ -143,7 +143,7 @@ function parseConfig(env: Env): ConfigResult {
     }
   }
   for (const name of ['PM_WEBHOOK_LOOPBACK', 'PM_RELAY_LOOPBACK'] as const) {
-    if ((env[name] ?? 'off') !== 'off' && environment !== 'local') invalid.push(name);
+    if ((set(env[name]) ?? 'off') !== 'off' && environment !== 'local') invalid.push(name);
   }
   const region = set(env.PM_SES_REGION);
   if (region !== null && !isAwsRegion(region)) invalid.push('PM_SES_REGION');
