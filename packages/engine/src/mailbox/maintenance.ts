@@ -53,9 +53,11 @@ export async function sweepOrphans(world: MailboxWorld): Promise<number> {
     if (orphans.length > 0) {
       // To a mailbox that was put back every copy made since looks like one that never committed.
       if (noticeRestore(world, await world.events.lastSequence(world.owner.identity_id))) return deleted;
-      await world.blobs.delete(orphans);
-      deleted += orphans.length;
-      world.log('info', 'orphans_deleted', { count: orphans.length });
+      // One of them may have been put back while the index was asked.
+      const still = orphansAmong(world, prefix, orphans);
+      await world.blobs.delete(still);
+      deleted += still.length;
+      world.log('info', 'orphans_deleted', { count: still.length });
     }
     const last = old.at(-1);
     if (last === undefined) return deleted;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { MessageId } from '@pmail/core/ids.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { HOUR, JO, KIM, MailboxRig, MINUTE } from './mailbox.fixture.ts';
@@ -141,4 +142,74 @@ test.each([
   expect(JSON.parse(row?.payload_json ?? '{}')).toMatchObject({ id: known.id, sequence: told?.sequence });
   expect(row?.dispatched_at).not.toBeNull();
   expect(rig.sql.all('SELECT seq FROM outbox WHERE dispatched_at IS NULL')).toEqual([]);
+});
+
+describe('while the ledger is made again (P7)', () => {
+  /** Pages of one copy; before the second one answers something else happens. */
+  function beforeSecondPage(run: () => Promise<void>): void {
+    const inspect = rig.blobs.inspect.bind(rig.blobs);
+    let pages = 0;
+    rig.blobs.inspect = async (prefix, after, limit) => {
+      const page = await inspect(prefix, after, Math.min(limit, 1));
+      if (++pages === 2) await run();
+      return page;
+    };
+  }
+
+  test('news that the mailbox was put back begins it anew, and no page of before is left out', async () => {
+    const back = rig.storage.pointInTime();
+    const lost: MessageId[] = [];
+    for (const key of ['one', 'two', 'three']) {
+      const { id } = await rig.send({ key, body: BODY });
+      await attempt(rig, id, accepted({ provider_message_id: key }));
+      lost.push(id);
+    }
+    await rig.advance(MINUTE);
+    back();
+    rig.restart();
+    // It goes on without knowing, and its next event has a number that is taken. Handing it on shows that.
+    await rig.engine.emitEvent('identity.updated', {}, { id: rig.newId('evt', rig.clock.now), occurred_at: 0 });
+    let handedOn: Promise<void> | undefined;
+    beforeSecondPage(async () => {
+      handedOn = rig.engine.alarm();
+      await setImmediate();
+      expect(rig.meta('rebuild')).toBeUndefined();
+    });
+    await rig.engine.rebuildLedger(true);
+    await handedOn;
+    await rig.advance(HOUR);
+    expect(rig.meta('restored')).toBeUndefined();
+    for (const id of lost) expect(rig.message(id).status).toBe('uncertain');
+    for (const [n, key] of ['one', 'two', 'three'].entries()) {
+      expect(await rig.submit({ key, body: BODY })).toMatchObject({ deduplicated: true, message: { id: lost[n] } });
+    }
+  });
+
+  test.each(['while', 'after'])(
+    'a request under a lost key that is under way makes no second message, when it commits %s',
+    async (when) => {
+      const id = await forgetOne();
+      const stored = Promise.withResolvers<void>();
+      const put = rig.blobs.put.bind(rig.blobs);
+      rig.blobs.put = async (...args) => {
+        await put(...args);
+        await stored.promise;
+      };
+      const again = rig.submit({ key: 'lost', body: BODY });
+      await setImmediate();
+      if (when === 'while') {
+        beforeSecondPage(async () => {
+          stored.resolve();
+          await again;
+        });
+      }
+      await rig.engine.rebuildLedger(true);
+      stored.resolve();
+      const answer = await again;
+      if (when === 'while') expect(answer).toMatchObject({ code: 'unavailable', details: { step: 'ledger' } });
+      else expect(answer).toMatchObject({ deduplicated: true, message: { id } });
+      expect(await rig.submit({ key: 'lost', body: BODY })).toMatchObject({ deduplicated: true, message: { id } });
+      expect(rig.rows('messages')).toBe(1);
+    },
+  );
 });

@@ -36,7 +36,6 @@ interface State {
  */
 export async function rebuildLedger(world: MailboxWorld): Promise<RebuildProgress> {
   const ends = world.now() + LIMITS.rebuild_request_ms;
-  if (readMeta(world.sql, 'rebuild') === undefined) await begin(world);
   for (;;) {
     world.rebuild.step ??= step(world).finally(() => {
       world.rebuild.step = null;
@@ -46,23 +45,25 @@ export async function rebuildLedger(world: MailboxWorld): Promise<RebuildProgres
   }
 }
 
-async function begin(world: MailboxWorld): Promise<void> {
+async function begin(world: MailboxWorld): Promise<State> {
   const known = await world.events.lastSequence(world.owner.identity_id);
   if (isRestored(world.sql)) goOnAbove(world.sql, known ?? 0);
   else noticeRestore(world, known);
   // By a clock that runs a year ahead every copy would be too old.
   const floor = idFloor('msg', expiryTime(world.sql, world.now()) - LIMITS.rebuild_reach_ms);
-  writeState(world, { position: `${sentPrefix(world.owner)}${floor}`, copies: 0, keys: 0, messages: 0 });
+  const state = { position: `${sentPrefix(world.owner)}${floor}`, copies: 0, keys: 0, messages: 0 };
+  writeState(world, state);
   setDeadline(world, 'rebuild', world.now());
+  return state;
 }
 
 async function step(world: MailboxWorld): Promise<RebuildProgress> {
   const { sql } = world;
-  const state = readState(world);
-  if (state.position !== null) await lookAtCopies(world, state, state.position);
+  const { position } = readState(world) ?? (await begin(world));
+  if (position !== null) await lookAtCopies(world, position);
   // Not before all copies were looked at: a later one may show that an earlier was given up.
   const lost =
-    readState(world).position !== null
+    readState(world)?.position !== null
       ? []
       : sql.all<{ key_hash: string; evidence_json: string }>(
           'SELECT key_hash, evidence_json FROM lost_sends ORDER BY message_id LIMIT ?',
@@ -73,28 +74,31 @@ async function step(world: MailboxWorld): Promise<RebuildProgress> {
     const found = await restoreLost(world, parseJson<SentEvidence>(evidence), () => {
       done();
       const before = readState(world);
-      writeState(world, { ...before, messages: before.messages + 1 });
+      if (before !== undefined) writeState(world, { ...before, messages: before.messages + 1 });
     });
     if (!found) done();
   }
   return finish(world);
 }
 
-function readState(world: MailboxWorld): State {
+/** Undefined where none is under way: not begun, or ended meanwhile by the news that the mailbox was put back. */
+function readState(world: MailboxWorld): State | undefined {
   const value = readMeta(world.sql, 'rebuild');
-  if (value === undefined) throw new Error('no rebuild was begun');
-  return parseJson<State>(value);
+  return value === undefined ? undefined : parseJson<State>(value);
 }
 
 function writeState(world: MailboxWorld, state: State): void {
   writeMeta(world.sql, 'rebuild', JSON.stringify(state));
 }
 
-async function lookAtCopies(world: MailboxWorld, state: State, position: string): Promise<void> {
+async function lookAtCopies(world: MailboxWorld, position: string): Promise<void> {
   const { sql, owner } = world;
   const { objects, more } = await world.blobs.inspect(sentPrefix(owner), position, LIMITS.rebuild_listed_count);
   const copies = objects.flatMap((object) => copyOf(world, object));
   sql.transaction(() => {
+    const state = readState(world);
+    // Begun anew while the store answered, or to be: what the pages before this one showed is forgotten.
+    if (state?.position !== position) return;
     let keys = 0;
     for (const evidence of copies) keys += noteCopy(world, evidence) ? 1 : 0;
     const last = objects.at(-1)?.key;
@@ -121,8 +125,9 @@ function noteCopy(world: MailboxWorld, evidence: SentEvidence): boolean {
     return false;
   const row = findMessage(sql, id);
   if (row === undefined) {
-    // Where nothing was put back, a copy without a message is of a request that was refused or is still under way.
-    if (!isRestored(sql) || world.inFlight.has(key)) return false;
+    // Where nothing was put back, a copy without a message is of a request that was refused or is still under way. A
+    // request under the same key that is under way has a copy of its own, and will find the key known.
+    if (!isRestored(sql) || world.storing.has(id)) return false;
     sql.run(
       'INSERT OR REPLACE INTO lost_sends (key_hash, message_id, evidence_json) VALUES (?, ?, ?)',
       key,
@@ -145,7 +150,7 @@ function noteCopy(world: MailboxWorld, evidence: SentEvidence): boolean {
 function finish(world: MailboxWorld): RebuildProgress {
   const { sql } = world;
   return sql.transaction(() => {
-    const { position, ...counts } = readState(world);
+    const { position, ...counts } = readState(world) ?? { position: '', copies: 0, keys: 0, messages: 0 };
     const complete = position === null && sql.first('SELECT 1 FROM lost_sends LIMIT 1') === undefined;
     if (complete) {
       deleteMeta(sql, 'rebuild', 'restored');
