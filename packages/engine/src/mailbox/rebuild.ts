@@ -125,9 +125,10 @@ function noteCopy(world: MailboxWorld, evidence: SentEvidence): boolean {
     return false;
   const row = findMessage(sql, id);
   if (row === undefined) {
-    // Where nothing was put back, a copy without a message is of a request that was refused or is still under way. A
-    // request under the same key that is under way has a copy of its own, and will find the key known.
-    if (!isRestored(sql) || world.storing.has(id)) return false;
+    // Where nothing was put back, a copy without a message is of a request that was refused or is still under way.
+    if (!isRestored(sql)) return false;
+    // So is one of a request that this instance has seen. A copy of before under its key is not: the key was accepted.
+    if (world.storing.has(id) || world.rebuild.turned_away.has(id)) return false;
     sql.run(
       'INSERT OR REPLACE INTO lost_sends (key_hash, message_id, evidence_json) VALUES (?, ?, ?)',
       key,
@@ -154,6 +155,7 @@ function finish(world: MailboxWorld): RebuildProgress {
     const complete = position === null && sql.first('SELECT 1 FROM lost_sends LIMIT 1') === undefined;
     if (complete) {
       deleteMeta(sql, 'rebuild', 'restored');
+      world.rebuild.turned_away.clear();
       world.log('info', 'ledger_rebuilt', { ...counts });
     }
     setDeadline(world, 'rebuild', complete ? null : world.now());

@@ -10,7 +10,7 @@ import { errorName, giveUp } from './give-up.ts';
 import { lookUpKey } from './ledger.ts';
 import { objectsOf, type StoredObject } from './objects.ts';
 import { type PreparedSend, prepareSend } from './prepare.ts';
-import { noticeRestore } from './restore.ts';
+import { isRestored, noticeRestore } from './restore.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { ensureEntry, guardEntry } from './work.ts';
 import type { MailboxWorld } from './world.ts';
@@ -60,6 +60,7 @@ async function accept(world: MailboxWorld, request: SubmitRequest): Promise<Subm
     return await commit(world, send, objects, secured.reservation, started);
   } finally {
     world.storing.delete(send.message_id);
+    if (world.rebuild.step !== null || isRestored(world.sql)) world.rebuild.turned_away.add(send.message_id);
   }
 }
 

@@ -61,6 +61,9 @@ export interface MailboxWorld extends MailboxPorts {
   running: { count: number };
   /** The entry in the registry of work that is being made just now. */
   entry: { making: Promise<void> | null };
-  /** The step of a rebuild of the ledger that is under way. */
-  rebuild: { step: Promise<RebuildProgress> | null };
+  /**
+   * The step of a rebuild of the ledger that is under way, and the requests that ended meanwhile without a message. Their
+   * copies may still be listed, and are no proof of an accepted send.
+   */
+  rebuild: { step: Promise<RebuildProgress> | null; turned_away: Set<MessageId> };
 }
