@@ -38,6 +38,8 @@ export const LIMITS = {
   domain_octets_max: 253,
   domain_label_octets_max: 63,
   display_name_chars_max: 78,
+  /** Of anybody else: a recipient, somebody in mail that arrived. */
+  name_chars_max: 256,
   username_chars_max: 24,
   alias_chars_max: 40,
   /** A username together with the suffix of its tenant. */
@@ -47,6 +49,10 @@ export const LIMITS = {
   row_text_bytes_max: 512 * 1024,
   row_html_bytes_max: 1024 * 1024,
   row_extracted_text_bytes_max: 256 * 1024,
+  row_people_bytes_max: 24 * 1024,
+  row_subject_chars_max: 4_000,
+  row_references_count_max: 50,
+  row_id_chars_max: 998,
   snippet_chars_max: 240,
   participants_count_max: 50,
   smtp_response_chars_max: 512,
@@ -63,6 +69,8 @@ export const LIMITS = {
   thread_lock_claim_lease_ms: 60_000,
   thread_lock_wait_ms_max: 10_000,
   thread_lock_step_ms: 250,
+  /** So long a conversation that fell back keeps the platform address after its last message. */
+  fallback_quiet_ms_min: 72 * 3_600_000,
   thread_busy_retry_s_max: 60,
   /** The object store takes one write a second to one object. */
   object_rewrite_ms_min: 1_000,

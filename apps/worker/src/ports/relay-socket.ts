@@ -2,15 +2,19 @@ import { connect } from 'cloudflare:sockets';
 import type { OpenRelaySocket, RelaySocket } from '@pmail/transports/smtp/socket.ts';
 
 /** The platform's TCP sockets. They check certificates for the host they were opened for, after STARTTLS too. */
-export const openRelaySocket: OpenRelaySocket = async ({ host, port, tls }) => {
+export const openRelaySocket: OpenRelaySocket = async ({ host, port, tls }, unwanted) => {
   const secureTransport = tls === 'implicit' ? 'on' : 'starttls';
   const socket = connect({ hostname: host, port }, { secureTransport, allowHalfOpen: false });
   const line = new Line(socket);
+  const giveUp = (): void => line.close();
+  unwanted.addEventListener('abort', giveUp);
   try {
     await socket.opened;
   } catch (error) {
     line.close();
     throw error;
+  } finally {
+    unwanted.removeEventListener('abort', giveUp);
   }
   return line;
 };

@@ -18,7 +18,10 @@ const recipient = z
     z.string(),
     z.strictObject({
       address: z.string().meta({ description: 'Email address with an ASCII part before the @.' }),
-      name: z.string().optional(),
+      name: z
+        .string()
+        .optional()
+        .meta({ description: `At most ${LIMITS.name_chars_max} characters, no control characters.` }),
     }),
   ])
   .meta({ id: 'Recipient', description: 'An address, or an address with a name.' }) satisfies z.ZodType<RecipientInput>;

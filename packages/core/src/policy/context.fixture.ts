@@ -85,6 +85,7 @@ export function thread(overrides: Partial<ThreadFacts> = {}): ThreadFacts {
     id: `thr_${ULID}`,
     reply_from_address: 'desk@acme.example.com',
     fallback_pinned: false,
+    last_at: NOW,
     used_from: [],
     automatic_exchanges: 0,
     hop: 0,

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { address, type Overrides, platformAddress, sendContext, thread } from './context.fixture.ts';
+import { LIMITS } from '../limits.ts';
+import { address, NOW, type Overrides, platformAddress, sendContext, thread } from './context.fixture.ts';
 import { selectFrom } from './from.ts';
 
 const PRIMARY = address();
@@ -68,6 +69,19 @@ describe('the From address in a thread', () => {
   it('is the platform address while the thread is pinned to it', () => {
     const pinned = thread({ reply_from_address: ALIAS.address, fallback_pinned: true });
     expect(from({ thread: pinned })).toBe(PLATFORM.address);
+  });
+
+  it('is that of before again when its domain is well and the thread has been quiet for 72 hours', () => {
+    const quiet = LIMITS.fallback_quiet_ms_min;
+    const pinned = (last_at: number) =>
+      thread({ reply_from_address: ALIAS.address, fallback_pinned: true, last_at: NOW - last_at });
+    expect(from({ thread: pinned(quiet) })).toBe(PLATFORM.address);
+    expect(from({ thread: pinned(quiet + 1) })).toBe(ALIAS.address);
+    for (const state of ['degraded', 'failing', 'verifying'] as const) {
+      const alias = { ...ALIAS, domain: { ...ALIAS.domain, state } };
+      const addresses = ADDRESSES.map((entry) => (entry === ALIAS ? alias : entry));
+      expect(from({ thread: pinned(quiet * 9) }, addresses)).toBe(PLATFORM.address);
+    }
   });
 
   it('is the one asked for even while the thread is pinned', () => {

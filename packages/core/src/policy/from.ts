@@ -1,5 +1,6 @@
 import { parseAddress } from '../address/address.ts';
-import type { AddressFacts, SendContext } from './types.ts';
+import { LIMITS } from '../limits.ts';
+import type { AddressFacts, SendContext, ThreadFacts } from './types.ts';
 
 /**
  * The From address of a send, or the message that refuses it.
@@ -29,12 +30,24 @@ export function selectFrom(context: SendContext): AddressFacts | string {
   return chosen.domain.sending ? chosen : 'is on a domain that does not send';
 }
 
-function threadFrom({ directory, thread }: SendContext): AddressFacts | undefined {
+function threadFrom({ directory, thread, now }: SendContext): AddressFacts | undefined {
   if (thread === null) return undefined;
-  if (thread.fallback_pinned) {
+  if (thread.fallback_pinned && !isPinOver({ directory, now }, thread)) {
     return directory.addresses.find(({ domain, status }) => domain.is_platform && status !== 'retired');
   }
   return directory.addresses.find(
     ({ address, status }) => address === thread.reply_from_address && (status === 'active' || status === 'retiring'),
   );
+}
+
+/**
+ * Whether a thread that was pinned to the platform address when its domain failed may go back: the domain is well again,
+ * and the conversation has been quiet for so long that another From address does not come in the middle of it.
+ */
+export function isPinOver(context: Pick<SendContext, 'directory' | 'now'>, thread: ThreadFacts): boolean {
+  const { addresses } = context.directory;
+  const own =
+    addresses.find(({ address }) => address === thread.reply_from_address) ??
+    addresses.find(({ role }) => role === 'primary');
+  return own?.domain.state === 'healthy' && thread.last_at < context.now - LIMITS.fallback_quiet_ms_min;
 }

@@ -1,5 +1,6 @@
 import { type Address, type Mailbox, parseAddress, withoutDetail } from '../address/address.ts';
-import { hasControlCharacter, hasLoneSurrogate, withoutMarks } from '../address/names.ts';
+import { codePoints, hasControlCharacter, hasLoneSurrogate, withoutMarks } from '../address/names.ts';
+import { LIMITS } from '../limits.ts';
 import type { RecipientInput } from '../message/request.ts';
 import { type FieldError, invalidRequest, ok, type Result, refuse } from '../result.ts';
 import { replyTarget } from './reply-target.ts';
@@ -38,6 +39,10 @@ function fromBody({ body }: SendContext): Result<PlannedRecipient[]> {
     }
     if (hasControlCharacter(name) || hasLoneSurrogate(name)) {
       badNames.push({ path: `${path}.name`, message: 'contains a control character or broken text' });
+      continue;
+    }
+    if (codePoints(name) > LIMITS.name_chars_max) {
+      badNames.push({ path: `${path}.name`, message: `is over ${LIMITS.name_chars_max} characters` });
       continue;
     }
     planned.push({ address: parsed.address, name: withoutMarks(name).trim(), field, filtered: null });

@@ -99,6 +99,8 @@ export interface ThreadFacts {
   id: ThreadId;
   reply_from_address: Address | null;
   fallback_pinned: boolean;
+  /** Unix ms of its latest message. */
+  last_at: number;
   /** From addresses that outbound messages of this thread have used. */
   used_from: Address[];
   /** Automatic replies since the last one written by a person. */

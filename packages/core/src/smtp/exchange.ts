@@ -23,7 +23,7 @@ export function begin(plan: ExchangePlan): Advance {
     deferred: [],
     result: null,
   };
-  // Until the greeting: connecting, a handshake and the first line have this time together.
+  // Until it stands, with TLS where it begins with that.
   return { exchange, commands: [{ kind: 'open' }, { kind: 'wait', ms: LIMITS.smtp_connect_ms_max }] };
 }
 
@@ -34,7 +34,10 @@ export function advance(exchange: Exchange, event: ExchangeEvent): Advance {
   switch (event.kind) {
     case 'connected':
       return step === 'connect'
-        ? { exchange: { ...exchange, step: 'greeting' }, commands: [] }
+        ? {
+            exchange: { ...exchange, step: 'greeting' },
+            commands: [{ kind: 'wait', ms: LIMITS.smtp_command_ms_max }],
+          }
         : lose(exchange, 'smtp_out_of_step');
     case 'secured':
       return step === 'tls' ? hello(exchange, 'ehlo_secure') : lose(exchange, 'smtp_out_of_step');

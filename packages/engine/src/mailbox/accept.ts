@@ -1,4 +1,5 @@
 import type { MessageResource } from '@pmail/core/message/resource.ts';
+import { isPinOver } from '@pmail/core/policy/from.ts';
 import { setDeadlineNoLater } from '../alarms.ts';
 import { writeMeta } from '../meta.ts';
 import type { QuotaWarning } from '../quota/types.ts';
@@ -29,6 +30,10 @@ export function writeAcceptedSend(world: MailboxWorld, send: PreparedSend, warni
     message,
     now: send.at,
   });
+  const { context } = send.subject;
+  if (context.thread?.fallback_pinned && isPinOver(context, context.thread)) {
+    sql.run('UPDATE threads SET fallback_pinned = 0 WHERE seq = ?', send.thread.seq);
+  }
   if (isFiltered(mail)) {
     // Nothing of it will leave, so nobody has to wait for it.
     releaseLock(sql, send.thread.seq, message.id);

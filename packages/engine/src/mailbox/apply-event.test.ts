@@ -77,6 +77,13 @@ describe('a report', () => {
     expect(news()).toEqual(told);
   });
 
+  test('brings its own details, and none of the status before stay beside them', async () => {
+    await rig.engine.applyEvent(report(rig, 'deferred', { smtp_code: '451', enhanced_code: '4.2.0' }));
+    const bounce = { smtp_code: '550', enhanced_code: null, smtp_response: null };
+    await rig.engine.applyEvent(report(rig, 'bounced', bounce));
+    expect(rig.message(id).deliveries?.[0]).toMatchObject({ status: 'bounced', bounce_type: 'hard', ...bounce });
+  });
+
   test('with newer details of the same status is stored and not told', async () => {
     await rig.engine.applyEvent(report(rig, 'deferred'));
     const told = news();

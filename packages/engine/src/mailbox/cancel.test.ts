@@ -1,7 +1,7 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { Crash, DAY, JO, KIM, MailboxRig, MINUTE } from './mailbox.fixture.ts';
-import { accepted, attempt, REJECTED, Run, retryLater, TIMEOUT } from './transport.fixture.ts';
+import { accepted, attempt, REJECTED, Run, refusal, retryLater, TIMEOUT } from './transport.fixture.ts';
 
 let rig: MailboxRig;
 let id: MessageId;
@@ -39,6 +39,20 @@ describe('a person cancels', () => {
     expect(await rig.engine.cancel(id)).toMatchObject({ ok: true });
     expect(rig.quotaBooks).toEqual(FREE);
     expectForgotten();
+  });
+
+  test('what was refused for one and waits for the other: nobody has got it', async () => {
+    await attempt(rig, id, retryLater('relay', [refusal(KIM)]));
+    expect(await rig.engine.cancel(id)).toMatchObject({ ok: true, message: { status: 'canceled' } });
+    expect(rig.statuses(id)).toEqual({ [JO]: 'queued', [KIM]: 'rejected' });
+    expect(rig.quotaBooks).toEqual(FREE);
+    expectForgotten();
+  });
+
+  test('what one has got and another waits for: refused', async () => {
+    await attempt(rig, id, accepted({ deferred: [KIM] }));
+    expect(await rig.engine.cancel(id)).toMatchObject({ ok: false, code: 'not_cancelable' });
+    expect(rig.statuses(id)).toEqual({ [JO]: 'submitted', [KIM]: 'queued' });
   });
 
   test('twice: the second is refused, and nothing is given back twice', async () => {

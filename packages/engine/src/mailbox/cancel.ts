@@ -1,3 +1,4 @@
+import type { DeliveryStatus } from '@pmail/core/delivery/status.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
 import { type Refusal, refuse } from '@pmail/core/result.ts';
@@ -29,9 +30,12 @@ export async function cancel(world: MailboxWorld, messageId: MessageId): Promise
   return answer;
 }
 
+const UNSENT: readonly DeliveryStatus[] = ['queued', 'suppressed', 'rejected'];
+
 function isCancelable(world: MailboxWorld, row: MessageRow): boolean {
   if (row.status !== 'queued' || readClaim(world.sql, row.id) !== undefined) return false;
-  return readDeliveries(world.sql, row.rowid).every(({ status }) => status === 'queued' || status === 'suppressed');
+  // A recipient that was refused got nothing, so nothing of the message has left as long as nobody has taken it.
+  return row.accepted === 0 && readDeliveries(world.sql, row.rowid).every(({ status }) => UNSENT.includes(status));
 }
 
 /** The deliveries keep `queued`: the message's status is what counts. */

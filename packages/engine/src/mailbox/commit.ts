@@ -31,11 +31,10 @@ export async function commit(
   prepared: PreparedSend,
   objects: StoredObject[],
   reservation: ReserveAnswer | null,
-  started: number,
 ): Promise<SubmitAnswer> {
   let send = prepared;
   let storedAt = world.now();
-  const end = started + LIMITS.thread_lock_wait_ms_max;
+  const end = storedAt + LIMITS.thread_lock_wait_ms_max;
   const give = async (answer: SubmitAnswer): Promise<SubmitAnswer> => {
     await giveUp(world, send, objects, reservation !== null);
     return answer;

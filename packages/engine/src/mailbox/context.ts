@@ -79,6 +79,7 @@ function threadFacts(sql: Sql, thread: ThreadRow): ThreadFacts {
     id: thread.id,
     reply_from_address: thread.reply_from_address,
     fallback_pinned: thread.fallback_pinned === 1,
+    last_at: thread.last_at,
     used_from: usedFrom.map(({ from_address }) => from_address),
     automatic_exchanges: automaticExchanges(sql, thread.seq),
     hop: hop?.hop ?? 0,

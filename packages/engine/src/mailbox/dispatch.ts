@@ -1,6 +1,6 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import { setDeadline } from '../alarms.ts';
-import { metaWithPrefix, writeMeta } from '../meta.ts';
+import { metaWithPrefix, readMeta, writeMeta } from '../meta.ts';
 import { isWaiting, readClaim } from './claims.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -11,9 +11,11 @@ import type { MailboxWorld } from './world.ts';
 export async function dispatchQueued(world: MailboxWorld): Promise<void> {
   const { sql } = world;
   const after = world.waits.dispatch_after_ms;
-  for (const { k, v } of metaWithPrefix(sql, 'dispatch:')) {
+  for (const { k } of metaWithPrefix(sql, 'dispatch:')) {
     const message = k.slice('dispatch:'.length) as MessageId;
-    if (Number(v) + after > world.now() || readClaim(sql, message) !== undefined) continue;
+    // Looked at again at its turn: while the ones before were queued it may have been put off, or have left.
+    const due = readMeta(sql, k);
+    if (due === undefined || Number(due) + after > world.now() || readClaim(sql, message) !== undefined) continue;
     world.mark('dispatch.before_send');
     await world.outbound.send({
       v: 1,
@@ -23,9 +25,9 @@ export async function dispatchQueued(world: MailboxWorld): Promise<void> {
       request_id: world.newId('req', world.now()),
     });
     world.mark('dispatch.after_send');
-    // It may have left the queue meanwhile, and its row with it.
+    // It may have left the queue meanwhile, and its row with it, or have been put off.
     sql.transaction(() => {
-      if (isWaiting(sql, message)) writeMeta(sql, k, String(world.now()));
+      if (isWaiting(sql, message) && readMeta(sql, k) === due) writeMeta(sql, k, String(world.now()));
     });
   }
   armDispatch(world);

@@ -69,7 +69,7 @@ export class MailboxEngine {
       turns: new Map<number, MessageId>(),
       running: { count: 0 },
       entry: { making: null },
-      rebuild: { step: null, turned_away: new Set<MessageId>() },
+      rebuild: { step: null, awaited: false, turned_away: new Set<MessageId>() },
     };
     this.#world = { ...ports, sql, owner, alarms, ...memory };
     rearm(this.#world);

@@ -249,7 +249,8 @@ function expected(before: Model, event: DeliveryEvent, start: Start): Model {
   const news = typeof cell === 'object' ? [NEWS[event.kind]] : [];
   return {
     status,
-    bounce_type: event.kind === 'bounced' ? (event.hard ? 'hard' : 'soft') : before.bounce_type,
+    bounce_type:
+      event.kind === 'bounced' ? (event.hard ? 'hard' : 'soft') : cell === 'details' ? before.bounce_type : null,
     reported_at: event.occurred_at,
     told: [...(reconciled ? ['message.reconciled'] : []), ...news],
     outcomes,

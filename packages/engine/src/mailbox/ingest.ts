@@ -1,6 +1,7 @@
 import { type Address, withoutDetail } from '@pmail/core/address/address.ts';
 import type { MessageId, ThreadId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
+import { boundHeaders } from '@pmail/core/message/bound-headers.ts';
 import type { InboundKind } from '@pmail/core/message/request.ts';
 import { cutUtf8, snippetOf } from '@pmail/core/message/text.ts';
 import { inboundAttachmentKey } from '@pmail/core/storage/keys.ts';
@@ -14,7 +15,7 @@ import { emit } from './events.ts';
 import { indexMessage } from './fts.ts';
 import { findMessage, partsOf } from './messages.ts';
 import { oweQuota, payQuota } from './quota-tasks.ts';
-import { type AttachmentRow, messageSummary } from './rows.ts';
+import { type AttachmentRow, messageSummary, trustResource } from './rows.ts';
 import { createThread, isParticipant, takeThreadSeq, touchThread } from './threads.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -57,7 +58,7 @@ export async function ingest(world: MailboxWorld, request: IngestRequest): Promi
 
 function store(world: MailboxWorld, request: IngestRequest): IngestAnswer {
   const { sql } = world;
-  const { parsed } = request;
+  const { headers: parsed, cut } = boundHeaders(request.parsed);
   const known = sql.first<{ id: MessageId }>(
     "SELECT id FROM messages WHERE direction = 'inbound' AND raw_sha256 = ? LIMIT 1",
     request.raw_sha256,
@@ -65,11 +66,14 @@ function store(world: MailboxWorld, request: IngestRequest): IngestAnswer {
   if (known !== undefined) return repeat(world, known.id);
   const own = new Set(request.own_addresses);
   const deliveredTo = withoutDetail(request.envelope_to);
-  const isBcc = ![...parsed.to, ...parsed.cc].some(({ address }) => withoutDetail(address) === deliveredTo);
+  const isBcc = ![...request.parsed.to, ...request.parsed.cc].some(
+    ({ address }) => withoutDetail(address) === deliveredTo,
+  );
   const match = matchThread(world, request);
   const seq = match.seq ?? newThread(world, request, isBcc ? null : deliveredTo);
   const flags = [...(isBcc ? ['bcc'] : []), ...(match.unverified ? ['thread_join_unverified'] : [])];
-  const rowid = insertMessage(world, request, seq, deliveredTo, flags);
+  const stored = { ...request, parsed: { ...parsed, parse_degraded: parsed.parse_degraded || cut } };
+  const rowid = insertMessage(world, stored, seq, deliveredTo, flags);
   insertAttachments(
     sql,
     rowid,
@@ -224,7 +228,7 @@ function insertMessage(
     parsed.rfc_message_id ?? `${request.raw_sha256}@synthetic.invalid`,
     parsed.rfc_message_id === null ? 1 : 0,
     parsed.in_reply_to[0] ?? null,
-    JSON.stringify(parsed.references.slice(-200)),
+    JSON.stringify(parsed.references),
     request.raw_sha256,
     request.r2_key,
     request.raw_size,
@@ -262,7 +266,7 @@ function announce(world: MailboxWorld, request: IngestRequest): void {
   emit(world, 'message.received', {
     message: messageSummary(parts),
     thread_id: parts.thread_id,
-    trust: { verdict: row.verdict, known_sender: row.known_sender === 1 },
+    trust: trustResource(row),
     extracted_text: row.extracted_text === null ? null : extracted.text,
     extracted_text_truncated: extracted.cut,
     attachments: parts.attachments.map(({ id, filename, content_type, size }: AttachmentRow) => ({

@@ -59,6 +59,7 @@ async function begin(world: MailboxWorld): Promise<State> {
 
 async function step(world: MailboxWorld): Promise<RebuildProgress> {
   const { sql } = world;
+  world.rebuild.awaited = true;
   const { position } = readState(world) ?? (await begin(world));
   if (position !== null) await lookAtCopies(world, position);
   // Not before all copies were looked at: a later one may show that an earlier was given up.
@@ -155,6 +156,7 @@ function finish(world: MailboxWorld): RebuildProgress {
     const complete = position === null && sql.first('SELECT 1 FROM lost_sends LIMIT 1') === undefined;
     if (complete) {
       deleteMeta(sql, 'rebuild', 'restored');
+      world.rebuild.awaited = false;
       world.rebuild.turned_away.clear();
       world.log('info', 'ledger_rebuilt', { ...counts });
     }

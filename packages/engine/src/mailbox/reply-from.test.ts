@@ -1,5 +1,6 @@
 import { detailOf, withoutDetail } from '@pmail/core/address/address.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import { address, platformAddress } from '@pmail/core/policy/context.fixture.ts';
 import type { AddressFacts } from '@pmail/core/policy/types.ts';
 import { checkThreadToken } from '@pmail/core/threading/token.ts';
@@ -93,6 +94,15 @@ describe('an answer', () => {
     const thread_id = rig.message(target).thread_id;
     expect(await fromOf({ ...addresses(sales()), body: { thread_id } })).toBe(PLATFORM);
     expect(await fromOf(reply(target, { ...addresses(sales()), body: { from_address: SALES } }))).toBe(SALES);
+  });
+
+  test('goes back to its own address after 72 quiet hours, and stays there', async () => {
+    const target = await written(SALES);
+    rig.sql.run('UPDATE threads SET fallback_pinned = 1');
+    rig.clock.now += LIMITS.fallback_quiet_ms_min + 1;
+    expect(await fromOf(reply(target, addresses(sales())))).toBe(SALES);
+    expect(await fromOf(reply(target, addresses(sales())))).toBe(SALES);
+    expect(rig.sql.all('SELECT fallback_pinned FROM threads')).toEqual([{ fallback_pinned: 0 }]);
   });
 });
 

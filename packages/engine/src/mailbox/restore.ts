@@ -61,6 +61,7 @@ export function turnBack(world: MailboxWorld, known: number): void {
   const now = world.now();
   if (!isRestored(sql)) world.log('warn', 'mailbox_restored', { known, own: eventSequence(sql) });
   writeMeta(sql, 'restored', String(now));
+  world.rebuild.awaited = true;
   // The entry in the registry of work that is remembered here may be gone there.
   deleteMeta(sql, 'work_since', 'rebuild');
   sql.run('DELETE FROM lost_sends');

@@ -170,7 +170,7 @@ interface AuthJson {
   arc?: { result?: string };
 }
 
-function trustResource(row: MessageRow): TrustResource {
+export function trustResource(row: MessageRow): TrustResource {
   const auth = row.auth_json === null ? {} : parseJson<AuthJson>(row.auth_json);
   return {
     verdict: row.verdict ?? 'none',
@@ -223,6 +223,6 @@ export function messageSummary(parts: Pick<MessageParts, 'row' | 'thread_id' | '
     kind: row.kind,
     labels: [...parts.labels].sort(),
     in_reply_to: row.in_reply_to,
-    flags: parseJson<string[]>(row.flags_json),
+    flags: parseJson<string[]>(row.flags_json).filter((flag) => !TRUST_FLAGS.includes(flag)),
   };
 }

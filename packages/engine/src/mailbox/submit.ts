@@ -10,7 +10,7 @@ import { errorName, giveUp } from './give-up.ts';
 import { lookUpKey } from './ledger.ts';
 import { objectsOf, type StoredObject } from './objects.ts';
 import { type PreparedSend, prepareSend } from './prepare.ts';
-import { isRestored, noticeRestore } from './restore.ts';
+import { noticeRestore } from './restore.ts';
 import type { SubmitAnswer, SubmitRequest } from './submit-types.ts';
 import { ensureEntry, guardEntry } from './work.ts';
 import type { MailboxWorld } from './world.ts';
@@ -36,8 +36,7 @@ export async function submit(world: MailboxWorld, request: SubmitRequest): Promi
 const NO_FACTS: LateFacts = { composed_bytes: 0, reservation: { kind: 'ok' }, lock_held_until: null };
 
 async function accept(world: MailboxWorld, request: SubmitRequest): Promise<SubmitAnswer> {
-  const started = world.now();
-  const subject = sendContext(world.sql, request, started);
+  const subject = sendContext(world.sql, request, world.now());
   const unknown = notAskedAbout(subject.context);
   if (unknown.length > 0) return { ok: false, code: 'directory_needed', recipients: unknown };
   const planned = planSend(subject.context);
@@ -57,10 +56,10 @@ async function accept(world: MailboxWorld, request: SubmitRequest): Promise<Subm
     const objects = objectsOf(world, send);
     const secured = await secure(world, send, objects);
     if (!secured.ok) return secured.refusal;
-    return await commit(world, send, objects, secured.reservation, started);
+    return await commit(world, send, objects, secured.reservation);
   } finally {
     world.storing.delete(send.message_id);
-    if (world.rebuild.step !== null || isRestored(world.sql)) world.rebuild.turned_away.add(send.message_id);
+    if (world.rebuild.awaited) world.rebuild.turned_away.add(send.message_id);
   }
 }
 

@@ -62,8 +62,8 @@ export interface MailboxWorld extends MailboxPorts {
   /** The entry in the registry of work that is being made just now. */
   entry: { making: Promise<void> | null };
   /**
-   * The step of a rebuild of the ledger that is under way, and the requests that ended meanwhile without a message. Their
-   * copies may still be listed, and are no proof of an accepted send.
+   * The step of a rebuild of the ledger that is under way; whether one is under way or due; and the requests that ended
+   * meanwhile without a message. Their copies may still be listed, and are no proof of an accepted send.
    */
-  rebuild: { step: Promise<RebuildProgress> | null; turned_away: Set<MessageId> };
+  rebuild: { step: Promise<RebuildProgress> | null; awaited: boolean; turned_away: Set<MessageId> };
 }

@@ -45,6 +45,7 @@ class Run {
   #socket: RelaySocket | undefined;
   #reading = false;
   #over = false;
+  readonly #unwanted = new AbortController();
   #cancelStep: () => void = () => {};
   #cancelAll: () => void = () => {};
 
@@ -111,7 +112,7 @@ class Run {
   }
 
   #open(): void {
-    this.#ports.open(this.#target).then(
+    this.#ports.open(this.#target, this.#unwanted.signal).then(
       (socket) => {
         // It may come too late to be used, but not to be closed.
         if (this.#over) {
@@ -192,6 +193,7 @@ class Run {
   }
 
   #stop(): void {
+    this.#unwanted.abort();
     this.#over = true;
     this.#cancelStep();
     this.#cancelAll();

@@ -20,8 +20,11 @@ export interface RelaySocket {
   close: () => void;
 }
 
-/** Resolves once the connection stands, with TLS where the target begins with it. */
-export type OpenRelaySocket = (target: RelayTarget) => Promise<RelaySocket>;
+/**
+ * Resolves once the connection stands, with TLS where the target begins with it. A connection that is not wanted any
+ * more before it stands is given up when `unwanted` fires: one that hangs would hold its place for good.
+ */
+export type OpenRelaySocket = (target: RelayTarget, unwanted: AbortSignal) => Promise<RelaySocket>;
 
 export interface RelayClock {
   /** Unix ms. */

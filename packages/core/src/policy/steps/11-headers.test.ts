@@ -39,6 +39,13 @@ describe('step 11: headers and hops', () => {
     expect(runStep(headers, { thread: thread({ hop: 6 }) }).draft.hop).toBe(7);
   });
 
+  it('does not hold against an answer to a person what machines wrote later in the thread', () => {
+    const context = replyContext({ target: target({ hop: 0 }), thread: thread({ hop: 9 }) });
+    const draft = newDraft(context);
+    expect(headers.check(context, draft)).toBeNull();
+    expect(draft.hop).toBe(1);
+  });
+
   it('lets hop 9 pass and ends the loop at 10', () => {
     expect(runStep(headers, { thread: thread({ hop: 8 }) }).refusal).toBeNull();
     expect(runStep(headers, { thread: thread({ hop: 9 }) }).refusal).toEqual({

@@ -12,7 +12,8 @@ export const headers: RequestStep = {
     const checked = checkCustomHeaders(context.body.headers ?? {});
     if (!checked.ok) return checked;
     draft.headers = checked.value;
-    draft.hop = 1 + Math.max(context.target?.hop ?? 0, context.thread?.hop ?? 0);
+    // Of the message that is answered or forwarded; of the thread's latest where a send only goes on with it.
+    draft.hop = 1 + ((context.target ?? context.thread)?.hop ?? 0);
     return draft.hop >= LIMITS.hop_count_max ? refuse('loop_detected', { hop: draft.hop }) : null;
   },
 };
