@@ -13,11 +13,13 @@ export interface Story {
   known: Known;
   /** Whether somebody tries to cancel it, and what came of that. */
   cancel: 'none' | 'asked' | 'canceled' | 'refused';
+  /** How often another body under the key was refused as it should be; an attempt without an answer is not one. */
+  conflicts: number;
   faults: Fault[];
 }
 
 export function story(send: Send): Story {
-  return { send, known: 'indeterminate', cancel: 'none', faults: [] };
+  return { send, known: 'indeterminate', cancel: 'none', conflicts: 0, faults: [] };
 }
 
 /** Requests of one key while the runtime lives: once or twice at once, and sometimes a cancel behind it. */
@@ -46,20 +48,36 @@ async function cancel(place: Place, own: Story): Promise<void> {
   }
 }
 
-/** The key with another body: an answer that is not a refusal, or no answer at all. */
-export async function conflict(place: Place, own: Story): Promise<void> {
+/**
+ * The key with another body: refused for good, and pointing at the message that has the key. Answers whether it came to
+ * that; no answer, or one that says "again", shows nothing either way.
+ */
+export async function conflict(place: Place, own: Story): Promise<boolean> {
   const { send } = own;
+  const wrong = (text: string): void => void own.faults.push({ invariant: 'I5', text: `${send.title}: ${text}` });
   try {
     await place.client.call('messages.send', {
       params: { identity_id: send.from.id },
       body: { ...send.body, text: 'Another text.' } as never,
       idempotencyKey: send.key,
     });
-    own.faults.push({ invariant: 'I5', text: `${send.title}: another body was accepted under its key` });
+    wrong('another body was accepted under its key');
   } catch (error) {
-    if (!(error instanceof ApiError) || error.retryable || error.code === 'idempotency_conflict') return;
-    own.faults.push({ invariant: 'I5', text: `${send.title}: another body was answered with ${error.code}` });
+    if (!(error instanceof ApiError) || error.retryable) return false;
+    const named = error.details['original_message_id'];
+    if (error.code !== 'idempotency_conflict' || error.status !== 409) {
+      wrong(`another body was answered with ${error.status} ${error.code}`);
+    } else if (named !== send.answers[0]?.id) {
+      wrong(`another body was refused with the id ${String(named)}, which is not that of its message`);
+    } else own.conflicts++;
   }
+  return true;
+}
+
+/** The same while nothing is being killed: there has to be an answer. */
+export async function mustConflict(place: Place, own: Story): Promise<void> {
+  if (own.send.answers.length === 0 || (await conflict(place, own))) return;
+  own.faults.push({ invariant: 'I5', text: `${own.send.title}: another body under its key was never answered` });
 }
 
 /** Until there is an answer, as a client of the real world goes on. */

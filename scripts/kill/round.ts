@@ -6,21 +6,22 @@ import type { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import type { Place } from '../load/place.ts';
 import { newSend, readMessage, waitForRest } from '../load/sends.ts';
 import { type Fault, judge } from '../load/verdict.ts';
-import { conflict, insist, live, type Story, story } from './history.ts';
+import type { Exercised } from './checks.ts';
+import { insist, live, mustConflict, type Story, story } from './history.ts';
+import { judgeLedger, listOutbound } from './ledger.ts';
 import { freshPlace } from './place.ts';
 
 const SENDS_PER_ROUND = 30;
 const CLIENTS = 6;
 const REST_LIMIT_MS = 60_000;
+/** A round in which nothing comes to the provider is a round all the same. */
+const HELD_LIMIT_MS = 10_000;
 
-export interface RoundResult {
+export interface RoundResult extends Exercised {
   round: number;
-  kills: number;
   /** What the clients knew of their keys when the runtime died. */
   ok: number;
   fail: number;
-  indeterminate: number;
-  uncertain: number;
   canceled: number;
   seconds: number;
   /** Ms spent in each part of the round. */
@@ -65,18 +66,26 @@ export async function playRound(
   const stories = Array.from({ length: SENDS_PER_ROUND }, (_, n) => story(drawSend(place, round, n, run, chance)));
   // Every chance is drawn before things happen at once, so that a seed means the same each time.
   const chances = stories.map(() => seeded(Math.floor(chance() * 2 ** 32)));
-  const held = chance() < 0.5;
+  // Every second one, so that no run of some length is without calls in the provider's hands.
+  const keepsBack = round % 2 === 0;
   const moment = 100 + chance() * 1_400;
   const again = drawKills(chance);
 
   phase('identities');
-  if (held) provider.hold();
+  const before = provider.taken.length;
+  if (keepsBack) provider.hold();
   const impatient = new PmailClient({ url: runtime.url, key: place.key, retries: 0 });
   const begun = load({ ...place, client: impatient }, stories, chances);
+  // However slow the machine is: what is to die in the provider's hands has to be there first.
+  if (keepsBack) await untilHeld(provider);
   await pause(moment);
+  const held = provider.held;
   await runtime.kill();
   await begun;
   provider.release();
+  const taken = (): Set<string> => new Set(provider.taken.slice(before).map(({ message_id }) => message_id));
+  const early = taken();
+  const waiting = stories.flatMap(({ send }) => send.answers.slice(0, 1)).filter(({ id }) => !early.has(id));
   const count = (known: Story['known']): number => stories.filter((own) => own.known === known).length;
   const counts = { ok: count('ok'), fail: count('fail'), indeterminate: count('indeterminate') };
 
@@ -91,15 +100,17 @@ export async function playRound(
   phase('recovery');
   // Also while it has only just come back, and nothing is at rest yet.
   await Promise.all(stories.map((own) => insist(place, own)));
-  await Promise.all(stories.slice(0, 3).map((own) => conflict(place, own)));
+  await Promise.all(stories.slice(0, 3).map((own) => mustConflict(place, own)));
   phase('repeats');
   const sends = stories.map(({ send }) => send);
   const messages = await waitForRest(place, sends, REST_LIMIT_MS);
   phase('rest');
-  const uncertain = await settleAll(place, messages, provider);
+  const settled = await settleAll(place, messages, provider);
+  const late = taken();
   const faults = [
     ...stories.flatMap((own) => own.faults),
     ...(await judge(place, sends, messages, provider)),
+    ...judgeLedger(sends, await listOutbound(place, place.sender), provider.taken.slice(before)),
     ...stories.flatMap((own) => judgeCancel(own, messages)),
   ];
   phase('verdict');
@@ -107,7 +118,10 @@ export async function playRound(
     round,
     kills: 1 + again.length,
     ...counts,
-    uncertain,
+    held,
+    waited: waiting.filter(({ id }) => late.has(id)).length,
+    ...settled,
+    conflicts: stories.reduce((sum, own) => sum + own.conflicts, 0),
     canceled: [...messages.values()].filter(({ status }) => status === 'canceled').length,
     seconds: Math.round((performance.now() - started) / 100) / 10,
     phases,
@@ -126,6 +140,11 @@ function historyOf(stories: Story[], messages: Map<string, MessageResource>, pro
   });
 }
 
+async function untilHeld(provider: ProviderLog): Promise<void> {
+  const ends = performance.now() + HELD_LIMIT_MS;
+  while (provider.held === 0 && performance.now() < ends) await pause(20);
+}
+
 /** How long it lives each time that it is killed while it comes back: not at all, nearly, or a little. */
 function drawKills(chance: () => number): number[] {
   const kills: number[] = [];
@@ -139,7 +158,9 @@ function drawSend(place: Place, round: number, n: number, run: string, chance: (
   const to = choice > 0.7 ? [place.desk.address] : [`${simulated}+r${n}+${run}@simulator.invalid`];
   // Some go to both kinds at once.
   if (choice > 0.9) to.push(`delivered+r${n}+${run}@simulator.invalid`);
-  return newSend(place, `${round}.${n}`, `kill-${run}-${n}`, { to, subject: `Round ${round}`, text: `Send ${n}.` });
+  // By its subject a message is known as that of its key, also when no client was ever told of it.
+  const subject = `Round ${round}, send ${n}`;
+  return newSend(place, `${round}.${n}`, `kill-${run}-${n}`, { to, subject, text: `Send ${n}.` });
 }
 
 /** Several clients at once, each with its share. */
@@ -152,7 +173,12 @@ async function load(place: Place, stories: Story[], chances: (() => number)[]): 
 }
 
 /** What a person does about uncertain sends: looks into the provider's log and says what is there. */
-async function settleAll(place: Place, messages: Map<string, MessageResource>, provider: ProviderLog): Promise<number> {
+async function settleAll(
+  place: Place,
+  messages: Map<string, MessageResource>,
+  provider: ProviderLog,
+): Promise<Pick<Exercised, 'settled_sent' | 'settled_not_sent'>> {
+  const settled = { settled_sent: 0, settled_not_sent: 0 };
   const uncertain = [...messages.values()].filter(({ deliveries }) =>
     deliveries?.some(({ status }) => status === 'uncertain'),
   );
@@ -162,9 +188,10 @@ async function settleAll(place: Place, messages: Map<string, MessageResource>, p
       params: { identity_id: place.sender.id, message_id: id },
       body: { outcome },
     });
+    settled[`settled_${outcome}`]++;
     messages.set(id, await readMessage(place, place.sender, id));
   }
-  return uncertain.length;
+  return settled;
 }
 
 /** A cancel that was confirmed holds, and one that was refused did not happen. */

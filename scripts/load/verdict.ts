@@ -58,9 +58,8 @@ function judgeMessage(send: Send, message: MessageResource, provider: ProviderLo
   );
   if (sent && calls.length === 0)
     faults.push({ invariant: 'I2', text: `${send.title}: ${message.status}, but the provider never took it` });
-  if (!sent && calls.length > 0 && message.status !== 'failed') {
+  if (!sent && calls.length > 0)
     faults.push({ invariant: 'I1', text: `${send.title}: ${message.status}, but the provider took it` });
-  }
   return faults;
 }
 

@@ -3,6 +3,7 @@ import { env } from 'cloudflare:workers';
 import type { IdentityId, MessageId } from '@pmail/core/ids.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
 import { vi } from 'vitest';
+import type { Env } from '../src/env.ts';
 import worker, { IdentityMailbox } from '../src/index.ts';
 import { newId } from '../src/ports/random.ts';
 import { inMailbox, type Lab, makeLab, person } from './mail.ts';
@@ -51,15 +52,32 @@ export function outboundOf(from: string) {
   return inMailbox(from, "SELECT id, status FROM messages WHERE direction = 'outbound'");
 }
 
+/**
+ * The simulated provider's own log, which stands outside of every object. Returns the settings of a deployment that has
+ * one, and the messages that it took so far.
+ */
+export function providerLog(): { to: Env; taken: string[] } {
+  const url = 'http://provider.invalid/taken';
+  const taken: string[] = [];
+  const outside = globalThis.fetch.bind(globalThis);
+  vi.spyOn(globalThis, 'fetch').mockImplementation(async (input, init) => {
+    if (input !== url) return outside(input, init);
+    const { message_id: id } = await new Response(init?.body).json<{ message_id: string }>();
+    taken.push(id);
+    return new Response('ok');
+  });
+  return { to: { ...env, PM_PROVIDER_LOG_URL: url }, taken };
+}
+
 /** Lets the consumer have one pointer of the send queue. */
-export async function consume(from: string, id: string) {
+export async function consume(from: string, id: string, to: Env = env) {
   const route = await routeIdentity(db, from as IdentityId);
   if (route === undefined) throw new Error(`no identity ${from}`);
   const { tenant_id, identity_id } = route;
   const request_id = newId('req', Date.now());
   const body = { v: 1, kind: 'send', tenant_id, identity_id, message_id: id as MessageId, request_id };
   const batch = createMessageBatch('pm-outbound', [{ id: request_id, timestamp: new Date(), attempts: 1, body }]);
-  await worker.queue(batch, env);
+  await worker.queue(batch, to);
   return getQueueResult(batch, createExecutionContext());
 }
 

@@ -220,7 +220,12 @@ export async function stored(): Promise<Record<string, Json>> {
 }
 
 /** Accepts a message and keeps it from its queue, so that it waits in the mailbox. */
-export async function waiting(key: string, from: string, body: object = letter()): Promise<Sent> {
+export async function waiting(
+  key: string,
+  from: string,
+  body: object = letter(),
+  idempotencyKey?: string,
+): Promise<Sent> {
   const queued = Promise.withResolvers<void>();
   const queue = env.Q_OUTBOUND.send.bind(env.Q_OUTBOUND);
   const lost = vi.spyOn(env.Q_OUTBOUND, 'send').mockImplementation(async (job, options) => {
@@ -229,7 +234,7 @@ export async function waiting(key: string, from: string, body: object = letter()
     throw new Error('the queue is away');
   });
   try {
-    const sent = await accepted(key, from, body);
+    const sent = await accepted(key, from, body, idempotencyKey);
     await queued.promise;
     return sent;
   } finally {

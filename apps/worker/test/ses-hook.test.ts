@@ -4,13 +4,15 @@ import { wireError } from '@pmail/contracts/schemas/error.ts';
 import { bodyOf, TOPIC } from '@pmail/core/sns/message.fixture.ts';
 import type { SnsMessage } from '@pmail/core/sns/message.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { deliver, deliverMessage, SnsDouble, sesEnv } from './sns/world.ts';
+import type { Env } from '../src/env.ts';
+import { deliver as deliverTo, SnsDouble, sesEnv } from './sns/world.ts';
 
 /** Messages of SNS at the hook: proven ones are taken, everything else is refused without any effect. */
 
 let sns: SnsDouble;
 let queued: ReturnType<typeof vi.spyOn>;
 let logged: string[];
+let refusals: number;
 
 const HOUR = 3_600_000;
 
@@ -19,6 +21,7 @@ beforeEach(async () => {
   sns.start();
   queued = vi.spyOn(env.Q_OUTBOUND, 'send');
   logged = [];
+  refusals = 0;
   for (const level of ['log', 'warn', 'error'] as const) {
     vi.spyOn(console, level).mockImplementation((line: string) => void logged.push(line));
   }
@@ -28,15 +31,21 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The same settings, telling everything. */
+/** The settings of the hook, telling everything. */
 const loud = { ...sesEnv, PM_LOG_LEVEL: 'info' };
+const deliver = (body: string, type: string | null, to: Env = loud, headers?: Record<string, string>) =>
+  deliverTo(body, type, to, headers);
+const deliverMessage = (message: SnsMessage, to: Env = loud) => deliver(bodyOf(message), message.Type, to);
 const isSubscribe = (url: string): boolean => url.includes('ConfirmSubscription');
 
+/** Each refusal of a test is counted once, whatever it is for. */
 async function refused(answer: Promise<Response>): Promise<void> {
   const response = await answer;
+  refusals++;
   const body = await response.text();
   expect(response.status, body).toBe(403);
   expect(wireError.parse(JSON.parse(body)).error.code).toBe('invalid_signature');
+  expect(logged.filter((line) => line.includes('ses_sns_rejected_total'))).toHaveLength(refusals);
   expect(queued).not.toHaveBeenCalled();
   expect(sns.fetched.filter(isSubscribe)).toEqual([]);
 }
@@ -121,7 +130,6 @@ describe('V8 refused, counted and without any effect is', () => {
     const value = field === 'Timestamp' ? new Date(Date.now() - 1_000).toISOString() : 'another';
     const bad: SnsMessage = { ...good, [field]: value };
     await refused(deliver(bodyOf(bad), field === 'Type' ? null : 'Notification', loud));
-    expect(logged.join('\n')).toContain('ses_sns_rejected_total');
   });
 
   test.each(['Message', 'MessageId', 'SubscribeURL', 'Timestamp', 'Token', 'TopicArn', 'Type'])(
@@ -203,7 +211,6 @@ describe('V8 refused, counted and without any effect is', () => {
   test('a body that is too large, or no text', async () => {
     const big = await sns.notification({ Message: 'x'.repeat(600_000) });
     await refused(deliverMessage(big, loud));
-    expect(logged.join('\n')).toContain('ses_sns_rejected_total');
     await refused(deliver('', null));
     await refused(deliver('<html></html>', 'Notification'));
     await refused(deliver('[]', 'Notification'));
@@ -222,15 +229,14 @@ describe('V8 refused, counted and without any effect is', () => {
     const headers = { 'x-amz-sns-rawdelivery': 'true', 'x-amz-sns-topic-arn': TOPIC.arn };
     await refused(deliver(JSON.stringify(event), 'Notification', loud, headers));
     const lines = logged.join('\n');
-    expect(lines).toContain('ses_sns_rejected_total');
     expect(lines).toContain('raw delivery / no signature');
     expect(lines).not.toContain('jo@example.net');
   });
 
   test('everything where no topic is set', async () => {
     const message = await sns.notification();
-    await refused(deliverMessage(message, { ...sesEnv, PM_SES_SNS_TOPIC_ARN: '' }));
-    await refused(deliverMessage(message, { ...sesEnv, PM_SES_REGION: '' }));
+    await refused(deliverMessage(message, { ...loud, PM_SES_SNS_TOPIC_ARN: '' }));
+    await refused(deliverMessage(message, { ...loud, PM_SES_REGION: '' }));
     expect(sns.fetched).toEqual([]);
   });
 });

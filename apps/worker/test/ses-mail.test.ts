@@ -7,7 +7,7 @@ import worker from '../src/index.ts';
 import { newId } from '../src/ports/random.ts';
 import { letter, mailboxRemote, OWNER, until, waiting } from './mail.ts';
 import { deliverMessage, SnsDouble, sesEnv } from './sns/world.ts';
-import { addDomain, deploy, identity, makeKey, sql, tenant } from './support.ts';
+import { addDomain, call, deploy, identity, makeKey, refusal, sql, tenant } from './support.ts';
 
 /** Mail of a domain that sends by SES, from the request to what became of it. */
 
@@ -19,6 +19,9 @@ let sns: SnsDouble;
 let from: IdentityId;
 let owner: TenantId;
 let id: MessageId;
+let key: string;
+
+const BODY = letter({ to: ['jo@example.net'], subject: 'Your booking 4471' });
 
 beforeEach(async () => {
   sns = await SnsDouble.create();
@@ -27,8 +30,8 @@ beforeEach(async () => {
   ({ id: owner } = await tenant(root, 'acme'));
   const domain = await addDomain(owner, 'acme.example.com', { inbound: 'ses' });
   ({ id: from } = await identity(root, owner, 'desk', { owner: OWNER, domain_id: domain }));
-  const key = await makeKey(root, { level: 'tenant', tenant_id: owner });
-  ({ id } = await waiting(key, from, letter({ to: ['jo@example.net'], subject: 'Your booking 4471' })));
+  key = await makeKey(root, { level: 'tenant', tenant_id: owner });
+  ({ id } = await waiting(key, from, BODY, 'k-3'));
   // Only the consumer has the account; the API of this runtime would refuse a domain that sends by it.
   await sql("UPDATE domains SET transport = 'ses' WHERE id = ?", domain);
 });
@@ -113,6 +116,81 @@ describe('a message', () => {
     await consume();
     expect(await message()).toMatchObject({ status: 'rejected', status_reason: 'provider_validation' });
   });
+});
+
+describe('a clock that is off (K3)', () => {
+  const LATE = { type: 'InvalidSignatureException', text: 'Signature expired' };
+  const EARLY = { type: 'RequestExpired', text: 'Signature not yet current' };
+
+  /** SES by its own clock: a signature whose time is more than five minutes away is none. */
+  function answerByClock(refusal: { type: string; text: string }): { signed: string[] } {
+    const wall = Date.now();
+    const signed: string[] = [];
+    vi.spyOn(globalThis, 'fetch').mockImplementation(async (_input, init) => {
+      const stamp = new Headers(init?.headers).get('x-amz-date') ?? '';
+      signed.push(stamp);
+      const [, y, mo, d, h, mi, se] = /^(....)(..)(..)T(..)(..)(..)Z$/.exec(stamp) ?? [];
+      const at = Date.parse(`${y}-${mo}-${d}T${h}:${mi}:${se}Z`);
+      if (Math.abs(at - wall) <= 5 * 60_000) return Response.json({ MessageId: ID });
+      return Response.json(
+        { message: `${refusal.text}: ${stamp}` },
+        { status: 403, headers: { 'x-amzn-errortype': refusal.type } },
+      );
+    });
+    return { signed };
+  }
+
+  const skewed = async (ms: number): Promise<void> => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + ms });
+    try {
+      await consume();
+    } finally {
+      vi.useRealTimers();
+    }
+  };
+
+  test.each([
+    ['ten minutes behind', -10, LATE],
+    ['ten minutes ahead', 10, EARLY],
+  ])(
+    '%s: SES refuses the signature, the message is rejected with its words, and is not sent again',
+    async (_what, minutes, refusal) => {
+      const { signed } = answerByClock(refusal);
+      await skewed(minutes * 60_000);
+      expect(signed).toHaveLength(1);
+      const rejected = await message();
+      expect(rejected).toMatchObject({
+        status: 'rejected',
+        status_reason: 'provider_validation',
+        provider_message_id: null,
+      });
+      expect(rejected?.deliveries).toMatchObject([
+        { status: 'rejected', smtp_response: expect.stringContaining(`${refusal.type}: ${refusal.text}`) as string },
+      ]);
+      // Neither the queue nor a clock that is right again sends it; its key goes on answering with it.
+      await consume();
+      expect(signed).toHaveLength(1);
+      await expectReplay();
+    },
+  );
+
+  test('by four minutes is no trouble', async () => {
+    const { signed } = answerByClock(LATE);
+    await skewed(-4 * 60_000);
+    expect(signed).toHaveLength(1);
+    expect(await message()).toMatchObject({ status: 'submitted', provider_message_id: ID });
+  });
+
+  async function expectReplay(): Promise<void> {
+    const input = { params: { identity_id: from }, body: BODY, headers: { 'idempotency-key': 'k-3' }, status: 202 };
+    expect(await call(key, 'messages.send', input)).toMatchObject({ id, deduplicated: true, status: 'queued' });
+    const other = { ...input, body: { ...BODY, text: 'Another text.' } };
+    const { status: _accepted, ...conflicting } = other;
+    expect(await refusal(key, 'messages.send', conflicting)).toEqual({
+      code: 'idempotency_conflict',
+      original_message_id: id,
+    });
+  }
 });
 
 describe('a queue that does not take an event', () => {

@@ -1,9 +1,20 @@
-import { runDurableObjectAlarm } from 'cloudflare:test';
+import { runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { TenantQuota } from '../src/index.ts';
 import { consume, FaultLab, outboundOf, PLATFORM_FAILURES, platformError } from './faults.ts';
-import { accepted, atRest, inMailbox, letter, mailboxObject, post, quotaRemote, until, waiting } from './mail.ts';
+import {
+  accepted,
+  atRest,
+  inMailbox,
+  letter,
+  mailboxObject,
+  post,
+  quotaObject,
+  quotaRemote,
+  until,
+  waiting,
+} from './mail.ts';
 import { keepStorage } from './storage.ts';
 import { call, refusal, sql } from './support.ts';
 
@@ -38,6 +49,13 @@ const usage = async () => {
   return allowances;
 };
 
+/** What the quota holds and has counted for one identity; those of other tests may still be on their way. */
+const booked = async (from: string) =>
+  runInDurableObject(await quotaObject(own.lab.tenant), (_quota, { storage }) => [
+    ...storage.sql.exec('SELECT ref, units FROM holds WHERE identity_id = ?', from),
+    ...storage.sql.exec('SELECT value FROM counters WHERE metric = ?', `sends:${from}`),
+  ]);
+
 describe('the object store', () => {
   test.each(PLATFORM_FAILURES)(
     'with an error %s keeps nothing of a send, and its repeat is the first (S3)',
@@ -51,6 +69,29 @@ describe('the object store', () => {
       expect((await accepted(own.lab.key, from, letter(), 'k')).deduplicated).toBe(false);
     },
   );
+
+  test('that is full refuses every send with 503 and keeps nothing; what was accepted leaves, and later all is well (P5)', async () => {
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from);
+    await atRest(from);
+    const copies = async () => (await env.BLOBS.list({ prefix: `t/${own.lab.tenant}/i/${from}/` })).objects.length;
+    const before = [await booked(from), await copies()];
+    expect(before).toEqual([[{ ref: id, units: 1 }, { value: 1 }], 1]);
+    const full = vi.spyOn(env.BLOBS, 'put').mockRejectedValue(new Error('put: There is no room left. (10001)'));
+    for (let n = 0; n < 3; n++) {
+      expect(await refusal(own.lab.key, 'messages.send', keyed(from))).toEqual({ code: 'unavailable', step: 'store' });
+    }
+    await atRest(from);
+    expect([await booked(from), await copies()]).toEqual(before);
+    expect(await outboundOf(from)).toEqual([{ id, status: 'queued' }]);
+    expect(await inMailbox(from, 'SELECT * FROM idempotency')).toHaveLength(1);
+    await consume(from, id);
+    await until(async () => expect(await own.status(from, id)).toBe('delivered'));
+    full.mockRestore();
+    const again = await accepted(own.lab.key, from, letter(), 'k');
+    expect(again.deduplicated).toBe(false);
+    await until(async () => expect(await own.status(from, again.id)).toBe('delivered'));
+  });
 
   test('that stores and loses its answer leaves no copy behind (S3)', async () => {
     const from = await own.somebody();

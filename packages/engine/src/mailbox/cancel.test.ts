@@ -67,22 +67,37 @@ describe('a person cancels', () => {
     expect(rig.eventTypes).toEqual(['message.canceled']);
   });
 
+  test('just before a consumer claims: the consumer finds nothing to send, and nothing was tried (S14)', async () => {
+    expect(await rig.engine.cancel(id)).toMatchObject({ ok: true, message: { id, status: 'canceled' } });
+    const before = rig.storage.dump();
+    expect(new Run(rig, id).begin()).toEqual({ kind: 'not_queued' });
+    expect(rig.engine.listAttempts(id)).toEqual([]);
+    expect(rig.storage.dump()).toBe(before);
+  });
+
   test('what is claimed: refused, and the send goes on (S14)', async () => {
     const run = new Run(rig, id);
-    run.claim();
-    expect(await rig.engine.cancel(id)).toMatchObject({
+    expect(run.begin()).toMatchObject({ kind: 'claimed', send: { to: [JO, KIM] } });
+    const before = rig.storage.dump();
+    expect(await rig.engine.cancel(id)).toEqual({
       ok: false,
       code: 'not_cancelable',
       details: { status: 'queued' },
     });
+    expect(rig.storage.dump()).toBe(before);
     await run.record(accepted());
     expect(rig.message(id).status).toBe('submitted');
+    expect(rig.engine.listAttempts(id)).toMatchObject([{ result: 'accepted', late: 0 }]);
+    expect(rig.eventTypes).toEqual(['message.sent']);
+    expect(new Run(rig, id).begin()).toEqual({ kind: 'not_queued' });
   });
 
-  test('just before a consumer claims: nothing is sent (S14)', async () => {
+  test('while a consumer claims: the claim has it, as a cancel looks only once the mailbox is noted as busy (S14)', async () => {
     const canceling = rig.engine.cancel(id);
-    const answer = new Run(rig, id).begin();
-    expect(await canceling).toMatchObject({ ok: answer.kind === 'not_queued' });
+    expect(new Run(rig, id).begin()).toMatchObject({ kind: 'claimed' });
+    expect(await canceling).toMatchObject({ ok: false, code: 'not_cancelable', details: { status: 'queued' } });
+    expect(rig.engine.listAttempts(id)).toHaveLength(1);
+    expect(rig.eventTypes).toEqual([]);
   });
 
   test.each([

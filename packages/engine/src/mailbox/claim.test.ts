@@ -63,12 +63,30 @@ describe('a claim', () => {
     expect(new Run(rig, id).begin()).toEqual({ kind: 'not_queued' });
   });
 
-  test('is given to an older job that comes after a newer one only while the message waits (C3)', async () => {
-    await attempt(rig, id, retryLater('quota'));
+  test('is given to an older job that comes after a newer one, whose wait a copy of a pointer may so shorten (C3)', async () => {
+    const { delay_ms } = await attempt(rig, id, retryLater('quota'));
+    expect(delay_ms).toBe(MINUTE);
+    const called = rig.clock.now;
+    // The wait is the delay of the new pointer and nothing else: a pointer of before does not know of it.
+    rig.clock.now += 1;
     const older = new Run(rig, id);
     expect(older.begin().kind).toBe('claimed');
+    const newer = new Run(rig, id);
+    expect(newer.begin()).toEqual({ kind: 'already_claimed' });
     await older.record(accepted());
-    expect(new Run(rig, id).begin()).toEqual({ kind: 'not_queued' });
+    rig.clock.now += MINUTE;
+    expect(newer.begin()).toEqual({ kind: 'not_queued' });
+    expect(rig.engine.listAttempts(id)).toMatchObject([
+      { n: 1, claimed_at: called, result: 'retry_later' },
+      { n: 2, token: older.token, claimed_at: called + 1, result: 'accepted' },
+    ]);
+  });
+
+  test('of a wait that was shortened is one step of the back-off like any other, and no call is made twice (C3)', async () => {
+    await attempt(rig, id, retryLater('quota'));
+    const { delay_ms } = await attempt(rig, id, retryLater('quota'));
+    expect(delay_ms).toBe(2 * MINUTE);
+    expect(JSON.parse(rig.meta(`backoff:${id}`) ?? '')).toMatchObject({ n: 2 });
     expect(rig.engine.listAttempts(id)).toHaveLength(2);
   });
 

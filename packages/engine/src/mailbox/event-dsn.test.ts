@@ -1,7 +1,9 @@
 import type { DsnReport } from '@pmail/core/delivery/dsn.ts';
 import type { DsnEnvelope } from '@pmail/core/delivery/dsn-verdict.ts';
+import { utf8 } from '@pmail/core/hash.ts';
 import { type MessageId, ulidOf } from '@pmail/core/ids.ts';
 import type { DomainFacts } from '@pmail/core/policy/types.ts';
+import { parseMail } from '@pmail/mime/parse.ts';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { forwarded, inParts, plainText, reportFrom, TRANSLATED } from './event-dsn.fixture.ts';
 import type { DsnAnswer } from './event-dsn.ts';
@@ -107,8 +109,12 @@ Final-Recipient: rfc822; jo@example.net\nOriginal-Recipient: rfc822; jo@example.
 
   test('case 60: a translated one without a part for machines changes nothing', async () => {
     const id = await sent();
+    const before = rig.storage.dump();
     expect(await apply(await reportFrom(TRANSLATED))).toEqual({ original: null, answers: [] });
+    expect(rig.storage.dump()).toBe(before);
     expect(rig.statuses(id)).toEqual({ [JO]: 'submitted' });
+    const { subject, attachments } = await parseMail(utf8(TRANSLATED.replaceAll('\n', '\r\n')));
+    expect([subject, attachments]).toEqual(['Unzustellbar: Your booking 4471', []]);
   });
 });
 

@@ -152,15 +152,24 @@ describe('a record', () => {
   });
 
   test('under a token or for a message that is not known changes nothing (O3)', async () => {
-    const before = rig.storage.dump();
-    expect(await new Run(rig, id, 'unknown').record(accepted())).toEqual({ applied: false, delay_ms: null });
+    const other = await rig.send();
     const run = new Run(rig, id);
     run.claim();
-    const foreign = new Run(rig, (await rig.send()).id, run.token);
-    expect(await foreign.record(REJECTED)).toEqual({ applied: false, delay_ms: null });
-    expect(rig.message(foreign.id).status).toBe('queued');
-    expect(rig.storage.dump()).not.toBe(before);
-    expect(rig.message(id).status).toBe('queued');
+    const dump = (): string => rig.storage.dump() + rig.quotaStorage.dump();
+    const before = dump();
+    const strangers = [
+      new Run(rig, id, 'unknown'),
+      new Run(rig, other.id, run.token),
+      new Run(rig, 'msg_01JD9Q3V7M8X2C4N6B5K1R0E9T', run.token),
+    ];
+    for (const stranger of strangers) {
+      for (const result of [accepted(), REJECTED, TIMEOUT, retryLater('quota')]) {
+        expect(await stranger.record(result)).toEqual({ applied: false, delay_ms: null });
+        expect(dump()).toBe(before);
+      }
+    }
+    expect(await run.record(accepted())).toEqual({ applied: true, delay_ms: null });
+    expect([rig.message(id).status, rig.message(other.id).status]).toEqual(['submitted', 'queued']);
   });
 });
 

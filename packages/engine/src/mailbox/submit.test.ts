@@ -157,6 +157,21 @@ describe('the object store', () => {
   });
 });
 
+/** Tables that a send writes to, or leaves a debt in. */
+const WRITTEN = [
+  'messages',
+  'deliveries',
+  'idempotency',
+  'threads',
+  'contacts',
+  'labels',
+  'fts',
+  'attachments',
+  'outbox',
+  'quota_tasks',
+];
+const POINTERS = "SELECT k FROM meta WHERE k LIKE 'dispatch:%' OR k = 'alarm:dispatch'";
+
 describe('the transaction', () => {
   test('rolls everything back wherever it fails (S4)', async () => {
     const body = {
@@ -176,13 +191,13 @@ describe('the transaction', () => {
       rig.storage.beforeStatement = () => {};
       if (!(answer instanceof Error)) break;
       failures++;
-      for (const table of ['messages', 'deliveries', 'idempotency', 'threads', 'contacts', 'labels', 'fts']) {
-        expect(rig.rows(table), `${table} after a failure at statement ${at}`).toBe(0);
-      }
+      for (const table of WRITTEN) expect(rig.rows(table), `${table} after a failure at statement ${at}`).toBe(0);
+      expect(rig.sql.all(POINTERS), `pointers after a failure at statement ${at}`).toEqual([]);
       expect(rig.outbound.sent).toEqual([]);
     }
     expect(failures).toBeGreaterThan(12);
-    expect(rig.rows('messages')).toBe(1);
+    for (const table of ['messages', 'deliveries', 'attachments', 'idempotency']) expect(rig.rows(table)).toBe(1);
+    expect(rig.sql.all(POINTERS)).toHaveLength(2);
     await passHold();
     expect(rig.quotaBooks).toMatchObject({ held: 1, holds: 1, counted: 1, tenant: 1 });
   });

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiError, PmailClient } from '@pmail/client/client.ts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { answers, verifies, WebhookReceiver } from '../webhook-receiver.ts';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { answers, type Behaviour, verifies, WebhookReceiver } from '../webhook-receiver.ts';
 import { Runtime } from './runtime.ts';
 
 /** Webhooks from the real runtime to a real receiver, which verifies them with the public library. */
@@ -143,9 +143,16 @@ test('every delivery verifies, carries the event as it was serialised, and a cha
   await drop(hook.id);
 });
 
+/** Answers when the second in which a delivery came is over, so that whatever follows has another timestamp. */
+function inAnotherSecond(...statuses: number[]): Behaviour {
+  return (response, nth) => {
+    setTimeout(() => answers(...statuses)(response, nth), 1_010 - (Date.now() % 1_000));
+  };
+}
+
 test('a failing endpoint is tried again with a fresh timestamp and the same bytes, and a replay brings it once more', async () => {
   const hook = await endpoint();
-  receiver.behave(hook.path, answers(500, 500, 200));
+  receiver.behave(hook.path, inAnotherSecond(500, 500, 200, 200));
   await send();
   const got = await receiver.until(hook.path, 3);
   await settled(hook.id, (list) => list[0]?.status === 'succeeded');
@@ -161,7 +168,14 @@ test('a failing endpoint is tried again with a fresh timestamp and the same byte
     expect(by).toEqual([hook.secret]);
     expect(Math.abs(at / 1_000 - Number(headers['webhook-timestamp']))).toBeLessThan(5);
   }
-  const list = await settled(hook.id, (rows) => rows.length === 4);
+  expect(new Set(all.map(({ headers }) => headers['webhook-timestamp'])).size).toBe(4);
+  const [first] = all;
+  if (first === undefined) throw new Error('nothing came');
+  vi.useFakeTimers({ toFake: ['Date'], now: first.at + 6 * 60_000 });
+  expect(verifies(hook.secret, first.body, first.headers)).toBe(false);
+  vi.useRealTimers();
+  expect(verifies(hook.secret, first.body, first.headers)).toBe(true);
+  const list = await settled(hook.id, (rows) => rows.length === 4 && rows[0]?.status === 'succeeded');
   expect(list.map(({ attempt, status, error }) => [attempt, status, error])).toEqual([
     [4, 'succeeded', null],
     [3, 'succeeded', null],
