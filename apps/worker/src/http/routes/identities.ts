@@ -10,7 +10,7 @@ import {
   listIdentities,
 } from '@pmail/engine/directory/identities.ts';
 import { findTenant } from '@pmail/engine/directory/tenants.ts';
-import { type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
+import { type RequestContext, reachesTenant } from '../context.ts';
 import { byCreation, pageOf } from '../page.ts';
 import { createIdentity } from './identity-create.ts';
 import { addressResource, type IdentityResource, identityResource } from './identity-resource.ts';
@@ -68,8 +68,8 @@ export const identityHandlers: Group = {
   'identities.lookup': async (context, { query }) => {
     const parsed = parseAddress(query.address);
     // What is no address is nobody's.
-    const row = parsed.ok ? await findByAddress(context.db, parsed.address) : undefined;
-    if (row === undefined || !reachesIdentity(context.key, row)) return refuse('identity_not_found');
+    const row = parsed.ok ? await findByAddress(context.db, parsed.address, context.key) : undefined;
+    if (row === undefined) return refuse('identity_not_found');
     return ok({ status: 200 as const, body: identityResource(context, row) });
   },
 
