@@ -131,6 +131,9 @@ export const LIMITS = {
   sns_certificate_bytes_max: 16 * 1024,
   sns_certificate_cache_ms: 24 * 3_600_000,
   sns_certificates_kept_max: 8,
+  /** URLs at which there was no certificate are not asked again for so long. */
+  sns_certificate_failure_ms: 60_000,
+  sns_certificate_failures_kept_max: 100,
 
   // Quota
   outcomes_kept_max: 1_000,
