@@ -183,6 +183,8 @@ export interface NewIdentity {
   /** Each with the HMAC under which a tombstone would hold it. */
   addresses: (AddressRow & { hash: string })[];
   audit: AuditEntry;
+  /** Written in the same transaction. */
+  also?: Statement[];
 }
 
 export type InsertOutcome = 'created' | 'tenant_closed' | 'client_id_taken' | 'username_taken' | 'address_taken';
@@ -202,9 +204,10 @@ const BROKEN: Record<string, InsertOutcome> = {
  * what is taken, and so does a null that the statements put where a tenant is not active or an address has a tombstone.
  * A `client_id` that is taken can also show as its username or address; the caller looks for it first.
  */
-export async function insertIdentity(db: Db, { identity, addresses, audit }: NewIdentity): Promise<InsertOutcome> {
+export async function insertIdentity(db: Db, made: NewIdentity): Promise<InsertOutcome> {
+  const { identity, addresses, audit, also = [] } = made;
   try {
-    await db.batch([insertStatement(identity), ...addresses.map(addressStatement), auditStatement(audit)]);
+    await db.batch([insertStatement(identity), ...addresses.map(addressStatement), auditStatement(audit), ...also]);
     return 'created';
   } catch (error) {
     const outcome = BROKEN[brokenConstraint(error) ?? ''];
