@@ -112,6 +112,11 @@ export async function addKey(db: Db, row: KeyRow, max: number, audit: AuditEntry
   return results.at(-1)?.length === 1;
 }
 
+/** Ends every key that has not ended yet. */
+export function revokeAllKeysStatement(now: number): Statement {
+  return statement('UPDATE api_keys SET revoked_at = ? WHERE revoked_at IS NULL', now);
+}
+
 /** Ends a key at once. One that has ended stays as it is, and its end is recorded once. */
 export async function revokeKey(db: Db, id: KeyId, now: number, audit: AuditEntry): Promise<void> {
   await db.batch([
