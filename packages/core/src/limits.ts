@@ -26,6 +26,8 @@ export const LIMITS = {
   // Headers
   header_name_bytes_max: 100,
   header_value_bytes_max: 2_048,
+  /** A message whose header is asked for is read so far; all of it where the header goes on. */
+  header_read_bytes: 128 * 1024,
   headers_non_x_count_max: 20,
   headers_total_bytes_max: 16 * 1024,
   references_count_max: 20,
