@@ -1,6 +1,6 @@
 import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
 import { parseAddress } from '@pmail/core/address/address.ts';
-import { type IdentityId, parseId, type TenantId } from '@pmail/core/ids.ts';
+import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
 import { ok, type Result, refuse } from '@pmail/core/result.ts';
 import {
   findByAddress,
@@ -9,8 +9,8 @@ import {
   listAddresses,
   listIdentities,
 } from '@pmail/engine/directory/identities.ts';
-import { findTenant } from '@pmail/engine/directory/tenants.ts';
-import { type RequestContext, reachesTenant } from '../context.ts';
+import type { RequestContext } from '../context.ts';
+import { listedTenant } from '../listed-tenant.ts';
 import { byCreation, pageOf } from '../page.ts';
 import { createIdentity } from './identity-create.ts';
 import { addressResource, type IdentityResource, identityResource } from './identity-resource.ts';
@@ -44,14 +44,6 @@ async function identitiesPage(
     position: byCreation,
     show: (rows) => rows.map((row) => identityResource(context, row)),
   });
-}
-
-/** The tenant that a list is about: the key's own, or the one that a platform key names, if any. */
-async function listedTenant(context: RequestContext, given: string | undefined): Promise<Result<TenantId | null>> {
-  if (given === undefined) return ok(context.key.tenant_id);
-  const id = parseId('ten', given);
-  if (id === undefined || !reachesTenant(context.key, id)) return refuse('tenant_not_found');
-  return (await findTenant(context.db, id)) === undefined ? refuse('tenant_not_found') : ok(id);
 }
 
 export const identityHandlers: Group = {

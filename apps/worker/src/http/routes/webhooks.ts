@@ -1,5 +1,5 @@
 import type { RouteHandler, RouteInput } from '@pmail/contracts/routes.ts';
-import { type Id, parseId, type TenantId } from '@pmail/core/ids.ts';
+import type { Id, TenantId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
 import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
@@ -18,8 +18,9 @@ import {
 import { newId } from '../../ports/random.ts';
 import { asPrevious, newSecret } from '../../ports/webhook-secrets.ts';
 import { auditEntry } from '../audit.ts';
-import { type RequestContext, reachesTenant } from '../context.ts';
+import type { RequestContext } from '../context.ts';
 import type { Position } from '../cursor.ts';
+import { listedTenant } from '../listed-tenant.ts';
 import { byCreation, pageOf } from '../page.ts';
 import { checkIdentities, checkTypes, checkUrl, typesOf } from './webhook-check.ts';
 import { webhookResource } from './webhook-resource.ts';
@@ -181,14 +182,8 @@ export const webhookHandlers: Group = {
   },
 
   'webhooks.list': async (context, input) => {
-    const { key } = context;
-    let tenant = key.tenant_id ?? undefined;
-    if (input.query.tenant_id !== undefined) {
-      const wanted = parseId('ten', input.query.tenant_id);
-      if (wanted === undefined || !reachesTenant(key, wanted)) return refuse('tenant_not_found');
-      tenant = wanted;
-    }
-    return list(context, 'webhooks.list', input, tenant);
+    const tenant = await listedTenant(context, input.query.tenant_id);
+    return tenant.ok ? list(context, 'webhooks.list', input, tenant.value ?? undefined) : tenant;
   },
 
   'webhooks.listOfTenant': (context, input) => list(context, 'webhooks.listOfTenant', input, context.tenant.id),
