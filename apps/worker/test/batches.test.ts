@@ -18,6 +18,23 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
+test('the queues are those of the design, and what it says of waits is what the consumer does', () => {
+  const [wrangler = ''] = Object.values(
+    import.meta.glob('../../../wrangler.toml', { query: '?raw', import: 'default', eager: true }),
+  );
+  const consumers = wrangler.split('[[').filter((part) => part.startsWith('queues.consumers]]'));
+  const settings = consumers.map((part) => {
+    const of = (name: string): string | undefined => new RegExp(`^${name} = "?([\\w-]+)"?$`, 'm').exec(part)?.[1];
+    return [of('queue'), of('max_batch_size'), of('max_retries'), of('retry_delay'), of('dead_letter_queue')];
+  });
+  expect(settings).toEqual([
+    ['pm-outbound', '10', '100', undefined, 'pm-outbound-dlq'],
+    ['pm-inbound', '10', '10', '120', 'pm-inbound-dlq'],
+    ['pm-delivery-events', '10', '20', undefined, 'pm-delivery-events-dlq'],
+    ['pm-webhooks', '20', '13', undefined, 'pm-webhooks-dlq'],
+  ]);
+});
+
 const TEN = Array.from({ length: 10 }, (_, index) => index);
 
 interface Entry {
