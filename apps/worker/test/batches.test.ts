@@ -74,10 +74,10 @@ describe('ten messages of which the third meets a fault: nine are acknowledged, 
     );
     const third = mail.slice(2, 3);
     const get = env.BLOBS.get.bind(env.BLOBS);
-    const broken = vi.spyOn(env.BLOBS, 'get').mockImplementation(((key: string) => {
+    const broken = vi.spyOn(env.BLOBS, 'get').mockImplementation((key: string) => {
       if (key === third[0]?.body.r2_key) throw new Error('the store is away');
       return get(key);
-    }) as never);
+    });
     const kept = async () => (await inMailbox(lab.ann, 'SELECT id FROM messages ORDER BY id')).map(({ id }) => id);
 
     const others = mail.filter((entry) => !third.includes(entry));
