@@ -2,8 +2,9 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { PERMISSION_NAMES } from '@pmail/contracts/permissions.ts';
 import { createIdFactory } from '@pmail/core/ids.ts';
 import { makeApiKey } from '@pmail/core/keys/api-key.ts';
+import { auditStatement } from '@pmail/engine/directory/audit.ts';
 import { bootstrapIds, bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
-import { insertKeyStatement } from '@pmail/engine/directory/keys.ts';
+import { insertKeyStatement, revokeAllKeysStatement } from '@pmail/engine/directory/keys.ts';
 import type { Statement } from '@pmail/engine/sql.ts';
 
 export interface FirstRows {
@@ -46,11 +47,16 @@ export function firstRows(input: FirstRowsInput): FirstRows {
   return { statements, key };
 }
 
-/** One more platform key, for a deployment whose pepper was changed and whose keys are all invalid now. */
+/**
+ * One more platform key, for a deployment whose pepper was changed. Nobody can prove to hold one of the others any more, so
+ * they are shown as ended and take no place among those that a tenant may have.
+ */
 export function anotherPlatformKey(pepper: Buffer, expiresAt: number | null, now: number): FirstRows {
   const { key, lookup } = makeApiKey('live', randomBytes(40));
-  const statement = insertKeyStatement({
-    id: createIdFactory(random)('key', now),
+  const newId = createIdFactory(random);
+  const id = newId('key', now);
+  const insert = insertKeyStatement({
+    id,
     lookup,
     hash: hashKey(pepper, key),
     prev_hash: null,
@@ -67,5 +73,16 @@ export function anotherPlatformKey(pepper: Buffer, expiresAt: number | null, now
     last_used_at: null,
     created_at: now,
   });
-  return { statements: [statement], key };
+  const audit = auditStatement({
+    id: newId('aud', now),
+    tenant_id: null,
+    actor_key_id: null,
+    action: 'platform.rotate_pepper',
+    target_type: 'key',
+    target_id: id,
+    details: null,
+    request_id: null,
+    at: now,
+  });
+  return { statements: [revokeAllKeysStatement(now), insert, audit], key };
 }

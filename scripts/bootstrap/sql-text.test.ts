@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { memoryDirectory } from '@pmail/testkit/node-sql.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { firstRows, hashKey } from './rows.ts';
+import { anotherPlatformKey, firstRows, hashKey } from './rows.ts';
 import { sqlText } from './sql-text.ts';
 
 describe('SQL with its values written in', () => {
@@ -60,5 +60,37 @@ describe('the first rows of a deployment', () => {
       state: 'pending',
       kind: 'platform',
     });
+  });
+
+  it('end with the pepper that made them, which is written down, and one new key is left', () => {
+    const [before, after] = [Buffer.alloc(32, 7), Buffer.alloc(32, 8)];
+    const first = firstRows({
+      platform_domain: 'agents.example',
+      system_from: { name: 'Pylota Mail', local_part: 'no-reply' },
+      owner_email: 'postmaster@agents.example',
+      pepper: before,
+      expires_at: null,
+      domain_state: 'healthy',
+      now: 500,
+    });
+    const directory = memoryDirectory();
+    const run = ({ statements }: { statements: Parameters<typeof sqlText>[0][] }) =>
+      directory.exec(statements.map(sqlText).join('\n'));
+    run(first);
+    const second = anotherPlatformKey(after, null, 600);
+    run(second);
+    run(anotherPlatformKey(Buffer.alloc(32, 9), null, 700));
+    const keys = directory.prepare('SELECT hash, revoked_at FROM api_keys ORDER BY created_at').all();
+    expect(keys.map((row) => ({ ...row }))).toMatchObject([
+      { hash: hashKey(before, first.key), revoked_at: 600 },
+      { hash: hashKey(after, second.key), revoked_at: 700 },
+      { revoked_at: null },
+    ]);
+    const audited = directory
+      .prepare(
+        "SELECT k.created_at AS at FROM audit_log a JOIN api_keys k ON k.id = a.target_id WHERE a.action LIKE '%pepper' ORDER BY at",
+      )
+      .all();
+    expect(audited.map(({ at }) => at)).toEqual([600, 700]);
   });
 });

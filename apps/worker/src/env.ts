@@ -62,8 +62,6 @@ export interface Env {
   PM_PROVIDER_LOG_URL?: string;
 }
 
-export const VERSION = '0.1.0';
-
 export interface Config {
   env: 'production' | 'staging' | 'local';
   jurisdiction: 'eu' | null;

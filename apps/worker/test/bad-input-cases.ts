@@ -88,10 +88,13 @@ const shapes: Malformed[] = [
 ];
 
 const depths: Malformed[] = [
-  bad('with brackets as recipients', () => ({ to: nested(100_000) }), 'to[0]'),
-  bad('with brackets as text', () => ({ text: nested(100_000) }), 'text'),
-  bad('with brackets in metadata', () => ({ metadata: { a: nested(100_000) } }), 'metadata.a'),
-  bad('with brackets in an unknown field', () => ({ x: nested(100_000) }), 'x'),
+  bad('with brackets as recipients', () => ({ to: nested(100_000) }), ''),
+  bad('with brackets as text', () => ({ text: nested(100_000) }), ''),
+  bad('with brackets in metadata', () => ({ metadata: { a: nested(100_000) } }), ''),
+  bad('with brackets in an unknown field', () => ({ x: nested(100_000) }), ''),
+  bad('with lists of 30 levels as recipients', () => ({ to: nested(30) }), 'to[0]'),
+  bad('with as many in metadata', () => ({ metadata: { a: nested(30) } }), 'metadata.a'),
+  bad('with 3,000,000 numbers', () => ({ labels: Array.from({ length: 3_000_000 }, () => 0) }), ''),
 ];
 
 const counts: Malformed[] = [
@@ -104,7 +107,7 @@ const counts: Malformed[] = [
     }),
     code: 'too_many_recipients',
   },
-  bad('with 100,000 recipients that are none', () => ({ to: many(100_000, () => '') }), 'to'),
+  bad('with 40,000 recipients that are none', () => ({ to: many(40_000, () => '') }), 'to'),
   bad(
     'with 33 files',
     () => ({
@@ -113,20 +116,20 @@ const counts: Malformed[] = [
     'attachments',
   ),
   bad('with 65 labels', { labels: many(65, (n) => `l${n}`) }, 'labels'),
-  bad('with 100,000 labels', () => ({ labels: many(100_000, String) }), 'labels'),
+  bad('with 40,000 labels', () => ({ labels: many(40_000, String) }), 'labels'),
   bad(
     'with 17 members of metadata',
     { metadata: Object.fromEntries(many(17, String).map((key) => [key, ''])) },
     'metadata',
   ),
   bad(
-    'with 100,000 members of metadata',
-    () => ({ metadata: Object.fromEntries(many(100_000, String).map((key) => [key, ''])) }),
+    'with 40,000 members of metadata',
+    () => ({ metadata: Object.fromEntries(many(40_000, String).map((key) => [key, ''])) }),
     'metadata',
   ),
   bad(
-    'with 100,000 unknown fields',
-    () => Object.fromEntries(many(100_000, (n) => `f${n}`).map((key) => [key, 1])),
+    'with 40,000 unknown fields',
+    () => Object.fromEntries(many(40_000, (n) => `f${n}`).map((key) => [key, 1])),
     ...many(50, (n) => `f${n}`),
   ),
   bad('with a subject of 999 characters', { subject: 'é'.repeat(999) }, 'subject'),

@@ -307,6 +307,8 @@ describe('events', () => {
     expect((await events(root, { tenant_id: other.tenant })).every(({ tenant_id }) => tenant_id === other.tenant)).toBe(
       true,
     );
+    for (const tenant_id of ['ten_01JABCDEFGHJKMNPQRSTVWXYZ0', 'x'])
+      expect(await refusal(root, 'events.list', { query: { tenant_id } })).toEqual({ code: 'tenant_not_found' });
     const blind = await makeKey(root, { level: 'tenant', tenant_id: lab.tenant, permissions: ['webhooks:manage'] });
     expect(new Set((await events(blind, { identity_id: desk })).map(({ type }) => type))).toEqual(
       new Set(['identity.created']),

@@ -93,7 +93,7 @@ export function until<T>(check: () => T | Promise<T>): Promise<T> {
   return vi.waitFor(check, { timeout: 30_000, interval: 100 });
 }
 
-async function routeOf(identityId: string) {
+export async function routeOf(identityId: string) {
   const route = await routeIdentity(db, identityId as IdentityId);
   if (route === undefined) throw new Error(`no identity ${identityId}`);
   return route;
@@ -148,15 +148,15 @@ export function atRest(...identities: string[]): Promise<void> {
   });
 }
 
-/** Lets mail arrive as the queue brings it. */
-export async function arrive(to: string, raw: string, changes: Partial<InboundJob> = {}): Promise<MessageId> {
+/** What the queue of arrived mail says of one mail, whose bytes are stored. */
+export async function arrived(to: string, raw: string, changes: Partial<InboundJob> = {}): Promise<InboundJob> {
   const { tenant_id, identity_id } = await routeOf(to);
   const [address] = await sql("SELECT address FROM addresses WHERE identity_id = ? AND role = 'primary'", to);
   const id = newId('msg', Date.now());
   const key = rawKey({ tenant_id, identity_id }, id);
   const bytes = new TextEncoder().encode(raw.replace(/\r?\n/g, '\r\n'));
   await env.BLOBS.put(key, bytes);
-  const body: InboundJob = {
+  return {
     v: 1,
     kind: 'message',
     source: { type: 'routing' },
@@ -172,6 +172,12 @@ export async function arrive(to: string, raw: string, changes: Partial<InboundJo
     loopback: null,
     ...changes,
   };
+}
+
+/** Lets mail arrive as the queue brings it. */
+export async function arrive(to: string, raw: string, changes: Partial<InboundJob> = {}): Promise<MessageId> {
+  const body = await arrived(to, raw, changes);
+  const { message_id: id } = body;
   const batch = createMessageBatch('pm-inbound', [{ id, timestamp: new Date(), attempts: 1, body }]);
   await worker.queue(batch, env);
   return id;

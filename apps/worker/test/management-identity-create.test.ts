@@ -1,5 +1,5 @@
 import { env } from 'cloudflare:workers';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, type MockInstance, test, vi } from 'vitest';
 import { config } from '../src/env.ts';
 import { IdentityMailbox } from '../src/index.ts';
 import { hashAddress } from '../src/ports/secrets.ts';
@@ -189,6 +189,48 @@ describe('client_id', () => {
     broken.mockRestore();
     const made = await call(key, route, { ...input(body), status: 200 });
     expect(await eventTypes(made.id)).toEqual(['identity.created']);
+  });
+});
+
+describe('under an Idempotency-Key, when the mailbox could not be told', () => {
+  const keyed = { headers: { 'idempotency-key': 'make ann' } };
+  const ann = { username: 'ann', display_name: 'Ann' };
+  let broken: MockInstance;
+
+  beforeEach(async () => {
+    broken = vi.spyOn(IdentityMailbox.prototype, 'init').mockRejectedValue(new Error('away'));
+    const unavailable = { code: 'unavailable', step: 'mailbox' };
+    // The first makes the identity; as long as its mailbox is away its repeats say so, and nothing else.
+    for (let i = 0; i < 2; i++) expect(await refusal(key, route, { ...input(ann), ...keyed })).toEqual(unavailable);
+  });
+
+  test('a repeat finishes what was made, and is answered as the first would have been', async () => {
+    broken.mockRestore();
+    const made = await call(key, route, { ...input(ann), ...keyed, status: 201 });
+    expect(await eventTypes(made.id)).toEqual(['identity.created']);
+    expect(await audited(made.id)).toEqual(['identity.create']);
+    const response = await send(key, route, { ...input(ann), ...keyed });
+    expect([response.status, response.headers.get('idempotent-replayed')]).toEqual([201, 'true']);
+    expect(await response.json()).toMatchObject({ id: made.id });
+    expect(await sql("SELECT id FROM identities WHERE username = 'ann'")).toEqual([{ id: made.id }]);
+  });
+
+  test('another request does not get the key, nor what was made under it', async () => {
+    broken.mockRestore();
+    for (const body of [
+      { ...ann, username: 'bob' },
+      { ...ann, display_name: 'Another' },
+    ]) {
+      const answer = await refusal(key, route, { ...input(body), ...keyed });
+      expect(answer).toEqual({ code: 'idempotency_conflict' });
+    }
+    expect(await refusal(key, route, input(ann))).toEqual({ code: 'username_taken' });
+    await call(key, route, { ...input(ann), ...keyed, status: 201 });
+  });
+
+  test('a repeat shows one that was deleted since, without waking its mailbox', async () => {
+    await sql("UPDATE identities SET status = 'deleting'");
+    expect(await call(key, route, { ...input(ann), ...keyed, status: 201 })).toMatchObject({ status: 'deleting' });
   });
 });
 

@@ -1,3 +1,4 @@
+import { env } from 'cloudflare:workers';
 import type { Permission } from '@pmail/contracts/permissions.ts';
 import { statement } from '@pmail/engine/sql.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -283,6 +284,22 @@ describe('keys.rotate', () => {
     expect(paths(await refusal(identityKey, 'keys.rotate', { params, body: { overlap_hours: 169 } }))).toEqual([
       'overlap_hours',
     ]);
+  });
+
+  test('key_not_found for one that is revoked while its new secret is made', async () => {
+    const params = { key_id: await idOf(identityKey) };
+    const batch = env.DB.batch.bind(env.DB);
+    vi.spyOn(env.DB, 'batch').mockImplementation(async (statements) => {
+      const results = await batch(statements);
+      // Nothing but the change itself comes after what is read of the key.
+      if (results.some(({ results: rows }) => rows.some((row) => (row as { id?: string }).id === params.key_id))) {
+        await batch([env.DB.prepare('UPDATE api_keys SET revoked_at = 1 WHERE id = ?').bind(params.key_id)]);
+      }
+      return results;
+    });
+    expect(await refusal(tenantKey, 'keys.rotate', { params })).toEqual({ code: 'key_not_found' });
+    vi.restoreAllMocks();
+    expect(await audited(params.key_id)).toEqual(['key.create']);
   });
 
   test('key_not_found for one that has expired', async () => {

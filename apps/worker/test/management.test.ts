@@ -1,7 +1,9 @@
+import { createExecutionContext } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { type RouteId, routeSpec } from '@pmail/contracts/routes.ts';
 import { statement } from '@pmail/engine/sql.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import worker from '../src/index.ts';
 import { quotaStub } from '../src/objects/remote.ts';
 import { call, db, deploy, identity, makeKey, paths, refusal, send, sql, tenant } from './support.ts';
 
@@ -87,6 +89,27 @@ test.each(ROUTES.filter((route) => routeSpec(route).body !== null && !routeSpec(
     expect(await post('{}', { 'content-type': 'text/plain' })).toBe('invalid_request');
     expect(await post('{}', { 'idempotency-key': '' })).toBe('invalid_idempotency_key');
     expect(await post(' '.repeat(7 * 1024 * 1024 + 1))).toBe('payload_too_large');
+  },
+);
+
+test.each([null, 'Bearer', 'Basic eDp5', 'Bearer pmk_live_nonsense', 'pmk_live_nonsense'])(
+  'no body is read under the Authorization %s, and the address is counted',
+  async (authorization) => {
+    const counted = vi.spyOn(env.RL_API, 'limit');
+    const pulled = vi.fn((controller: ReadableStreamDefaultController) => controller.error(new Error('was read')));
+    const request = new Request('https://api.example/v1/tenants', {
+      method: 'POST',
+      headers: {
+        ...(authorization === null ? {} : { authorization }),
+        'content-type': 'application/json',
+        'cf-connecting-ip': '192.0.2.7',
+      },
+      body: new ReadableStream({ pull: pulled }, { highWaterMark: 0 }),
+    });
+    const response = await worker.fetch(request as never, env, createExecutionContext());
+    expect((await response.json<{ error: { code: string } }>()).error.code).toBe('unauthenticated');
+    expect(pulled).not.toHaveBeenCalled();
+    expect(counted.mock.calls.map(([{ key }]) => key)).toEqual([expect.stringMatching(/^anon:/)]);
   },
 );
 

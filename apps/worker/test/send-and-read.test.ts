@@ -129,9 +129,10 @@ describe('a message that was sent', () => {
     expect(header('subject')).toEqual([FULL.subject]);
     expect(header('bcc')).toEqual([]);
     const thread = { identity_id: lab.ann, thread_id: all.thread_id };
-    const [message] = (await call(lab.key, 'threads.get', { params: thread, query: { include: 'html,quoted' } }))
-      .messages;
-    expect(message).toMatchObject({ text: 'Hello\nthere', html: '<p>Hello <b>there</b></p>' });
+    const query = { include: 'headers,html,quoted' };
+    const [message] = (await call(lab.key, 'threads.get', { params: thread, query })).messages;
+    const parts = { text: 'Hello\nthere', html: '<p>Hello <b>there</b></p>', headers: all.headers };
+    expect(message).toMatchObject(parts);
   });
 
   test('is downloaded as the bytes that were stored, which name no hidden recipient and no header but ours', async () => {

@@ -27,11 +27,20 @@ beforeEach(async () => {
   }
 });
 afterEach(() => {
+  vi.useRealTimers();
   sns.stop();
   vi.restoreAllMocks();
 });
 
+<<<<<<< HEAD
 /** The settings of the hook, telling everything. */
+=======
+function aMinuteLater(): void {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 });
+}
+
+/** The same settings, telling everything. */
+>>>>>>> bbad3c913654c27010263cae633e0c7ac0c5eb10
 const loud = { ...sesEnv, PM_LOG_LEVEL: 'info' };
 const deliver = (body: string, type: string | null, to: Env = loud, headers?: Record<string, string>) =>
   deliverTo(body, type, to, headers);
@@ -58,7 +67,7 @@ async function taken(answer: Promise<Response>): Promise<void> {
 test('the hook needs no key, and has a refusal of its own', () => {
   const { method, path, access, errors } = routeSpec('hooks.ses');
   expect([method, path, access]).toEqual(['POST', '/hooks/ses', { kind: 'public' }]);
-  expect(errors).toEqual(['invalid_signature']);
+  expect(errors).toEqual(['invalid_signature', 'rate_limited']);
 });
 
 describe('a confirmation', () => {
@@ -179,6 +188,12 @@ describe('V8 refused, counted and without any effect is', () => {
     'https://sns.us-east-1.amazonaws.com/cert.pem',
     'https://evil.example/cert.pem',
     'https://sns.eu-west-1.amazonaws.com/?Action=GetEndpointAttributes&x=.pem',
+    'https://sns.eu-west-1.amazonaws.com/cert.pem',
+    'https://sns.eu-west-1.amazonaws.com/a/SimpleNotificationService-0a1b2c.pem',
+    'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-.pem',
+    'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0A1B.pem',
+    'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0a1b%2f..%2fx.pem',
+    'https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0a1b.pem.pem',
   ])('one signed by a certificate at %s', async (SigningCertURL) => {
     await refused(deliverMessage(await sns.notification({ SigningCertURL })));
     expect(sns.fetched).toEqual([]);
@@ -214,6 +229,18 @@ describe('V8 refused, counted and without any effect is', () => {
     await refused(deliver('', null));
     await refused(deliver('<html></html>', 'Notification'));
     await refused(deliver('[]', 'Notification'));
+  });
+
+  test('anything, and its address counted, so that who keeps on is told to wait', async () => {
+    const headers = { 'cf-connecting-ip': '192.0.2.9' };
+    const counted = vi.spyOn(env.RL_API, 'limit');
+    await taken(deliver(bodyOf(await sns.notification({ Message: 'x' })), 'Notification', sesEnv, headers));
+    expect(counted).not.toHaveBeenCalled();
+    await refused(deliver('nothing', null, sesEnv, headers));
+    expect(counted.mock.calls).toEqual([[{ key: expect.stringMatching(/^anon:[0-9a-f]{16}$/) as string }]]);
+    counted.mockResolvedValue({ success: false });
+    const response = await deliver('nothing', null, sesEnv, headers);
+    expect([response.status, response.headers.has('retry-after')]).toEqual([429, true]);
   });
 
   test('a message whose header says another type', async () => {
@@ -265,10 +292,14 @@ describe('the certificate', () => {
     const message = await sns.notification();
     sns.answers.set(message.SigningCertURL, answer);
     await refused(deliverMessage(message));
-    // Nothing of it was remembered.
+    // That it led nowhere is remembered for a minute, and nothing else of it.
     sns.answers.delete(message.SigningCertURL);
     sns.fetched.length = 0;
-    await taken(deliverMessage(await sns.notification({ SigningCertURL: message.SigningCertURL, Message: 'x' })));
+    const again = await sns.notification({ SigningCertURL: message.SigningCertURL, Message: 'x' });
+    await refused(deliverMessage(again));
+    expect(sns.fetched).toEqual([]);
+    aMinuteLater();
+    await taken(deliverMessage(again));
     expect(sns.fetched).toEqual([message.SigningCertURL]);
   });
 
@@ -291,6 +322,10 @@ describe('the certificate', () => {
     const response = await deliverMessage(message);
     expect(response.status).toBeGreaterThanOrEqual(500);
     sns.answers.delete(message.SigningCertURL);
+    // Nor does it while nobody is asked again.
+    expect((await deliverMessage(message)).status).toBeGreaterThanOrEqual(500);
+    expect(sns.fetched).toEqual([message.SigningCertURL]);
+    aMinuteLater();
     await taken(deliverMessage(message));
   });
 });

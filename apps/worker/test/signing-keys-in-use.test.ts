@@ -1,9 +1,10 @@
 import type { RouteAnswer } from '@pmail/contracts/routes.ts';
+import { SIGNING_KIDS } from '@pmail/core/keys/signing.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { accepted, arrive, type Lab, letter, makeLab, person } from './mail.ts';
 import { keepStorage } from './storage.ts';
-import { call, deploy, paths, refusal } from './support.ts';
+import { call, deploy, paths, refusal, sql } from './support.ts';
 
 /** What was signed before its key was replaced works on for its time, and not at all when the key was revoked. */
 
@@ -65,10 +66,31 @@ describe('a cursor', () => {
     await rotate('cursor');
     vi.setSystemTime(made + LIMITS.cursor_age_ms_max - 60_000);
     expect((await call(lab.key, 'messages.list', use(before))).data).toHaveLength(1);
-    vi.setSystemTime(made + LIMITS.cursor_age_ms_max + 60_000);
-    expect(['cursor_expired', 'invalid_request']).toContain(
-      (await refusal(lab.key, 'messages.list', use(before))).code,
-    );
+    for (const late of [60_000, 5 * LIMITS.cursor_age_ms_max]) {
+      vi.setSystemTime(made + LIMITS.cursor_age_ms_max + late);
+      expect(await refusal(lab.key, 'messages.list', use(before))).toEqual({ code: 'cursor_expired' });
+    }
+  });
+
+  test('that is old says so when its key is forgotten, and when the id of that key means another', async () => {
+    const before = await cursor();
+    const made = Date.now();
+    await rotate('cursor');
+    vi.setSystemTime(made + 2 * LIMITS.cursor_age_ms_max);
+    await sql("DELETE FROM signing_keys WHERE purpose = 'cursor' AND kid = ?", before.charAt(2));
+    expect(await refusal(lab.key, 'messages.list', use(before))).toEqual({ code: 'cursor_expired' });
+    for (let turn = 0; (await rotate('cursor')).kid !== before.charAt(2); turn++) {
+      expect(turn).toBeLessThan(SIGNING_KIDS.length);
+      // Ids come round again when what they have signed is over.
+      vi.setSystemTime(Date.now() + LIMITS.cursor_age_ms_max);
+    }
+    expect(await refusal(lab.key, 'messages.list', use(before))).toEqual({ code: 'cursor_expired' });
+    const forged = before.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
+    expect((await refusal(lab.key, 'messages.list', use(forged))).code).toBe('cursor_expired');
+    const fresh = await cursor();
+    expect((await call(lab.key, 'messages.list', use(fresh))).data).toHaveLength(1);
+    const broken = await refusal(lab.key, 'messages.list', use(`c_${before.charAt(2)}AAAA${fresh.slice(7)}`));
+    expect(broken.code).toBe('invalid_request');
   });
 });
 

@@ -98,6 +98,8 @@ test('a platform key sees and reaches all of them', async () => {
   expect(new Set(ids)).toEqual(new Set([own, foreign, platform]));
   const { data } = await call(root, 'webhooks.list', { query: { tenant_id: other.tenant } });
   expect(data.map(({ id }) => id)).toEqual([foreign]);
+  for (const tenant_id of ['ten_01JABCDEFGHJKMNPQRSTVWXYZ0', 'x'])
+    expect(await refusal(root, 'webhooks.list', { query: { tenant_id } })).toEqual({ code: 'tenant_not_found' });
   expect(await call(root, 'webhooks.get', { params: { webhook_id: platform } })).toMatchObject({
     scope: 'platform',
     tenant_id: null,

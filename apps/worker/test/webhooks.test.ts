@@ -19,6 +19,7 @@ afterEach(() => {
 });
 
 const URL = 'https://hooks.acme.com/in';
+const OTHER = 'https://other.acme.com/in';
 const params = () => ({ tenant_id: lab.tenant });
 
 type Made = Awaited<ReturnType<typeof make>>;
@@ -225,7 +226,6 @@ describe('a change', () => {
     const off = { enabled: false, disabled_reason: 'url_changed' };
     expect(await update(id, { url: 'https://other.acme.com/' })).toMatchObject(off);
     expect(await update(id, { url: URL })).toMatchObject(off);
-    expect(await update(id, { enabled: false })).toMatchObject(off);
     for (const body of [{ enabled: true }, { url: 'https://third.acme.com/', enabled: true }]) {
       const answer = await refusal(lab.key, 'webhooks.update', { params: { webhook_id: id }, body });
       expect([answer.code, paths(answer)]).toEqual(['invalid_request', ['enabled']]);
@@ -233,6 +233,29 @@ describe('a change', () => {
     expect(await get(id)).toMatchObject({ ...off, url: URL });
     const tested = await call(lab.key, 'webhooks.test', { params: { webhook_id: id } });
     expect(tested).toMatchObject({ status: 'succeeded', event_type: 'webhook.test', attempt: 1, http_status: 200 });
+    expect(await get(id)).toMatchObject({ enabled: true, disabled_reason: null });
+  });
+
+  test.each<[string, object[]]>([
+    ['alone', [{ enabled: false }]],
+    ['before another URL', [{ enabled: false }, { url: OTHER }]],
+    ['with another URL', [{ url: OTHER, enabled: false }]],
+    ['after another URL', [{ url: OTHER }, { enabled: false }, { description: 'x' }]],
+  ])('that switches off %s is not undone by a test', async (_when, changes) => {
+    const { id } = await make();
+    for (const change of changes) await update(id, change);
+    const off = { enabled: false, disabled_reason: 'manual' };
+    expect(await get(id)).toMatchObject(off);
+    expect(await call(lab.key, 'webhooks.test', { params: { webhook_id: id } })).toMatchObject({ status: 'succeeded' });
+    expect(await get(id)).toMatchObject(off);
+    expect(await update(id, { enabled: true })).toMatchObject({ enabled: true, disabled_reason: null });
+  });
+
+  test('that switches on again leaves a URL that nobody has answered at to its test', async () => {
+    const { id } = await make();
+    await update(id, { url: OTHER, enabled: false });
+    expect(await update(id, { enabled: true })).toMatchObject({ enabled: false, disabled_reason: 'url_changed' });
+    await call(lab.key, 'webhooks.test', { params: { webhook_id: id } });
     expect(await get(id)).toMatchObject({ enabled: true, disabled_reason: null });
   });
 

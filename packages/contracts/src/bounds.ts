@@ -25,6 +25,13 @@ export const BOUNDS = {
   // Far above what the rules allow, which answer with the exact bound; these only keep the work of checking small.
   labels_sent_max: 1_000,
   map_members_max: 5_000,
+  /** No body of the contract is deeper than six levels. */
+  json_depth_max: 32,
+  /**
+   * Objects, lists and the commas between members. The largest body that a schema takes has labels, metadata and headers at
+   * the bounds above and is far below 20,000; so many small values take a few megabytes once parsed.
+   */
+  json_parts_max: 50_000,
   field_errors_max: 50,
   field_path_chars_max: 200,
 } as const;

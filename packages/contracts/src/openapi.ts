@@ -1,6 +1,7 @@
 import { ERRORS, wireError } from '@pmail/core/errors.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { IDEMPOTENCY_KEY } from '@pmail/core/message/request.ts';
+import { BOUNDS } from './bounds.ts';
 import { ERROR_DETAILS } from './openapi/error-details.ts';
 import { operation, sharedResponses } from './openapi/operation.ts';
 import { type Json, type JsonObject, namedSchemas, reachable } from './openapi/schemas.ts';
@@ -19,7 +20,7 @@ const PERMISSION_ROWS = Object.entries(PERMISSIONS).map(
 const DESCRIPTION = `A mail service for AI agents and applications. An *identity* is a mailbox with one or more addresses; it belongs to a *tenant*.
 
 - **Times** are RFC 3339. Answers use UTC with milliseconds; requests may use any offset.
-- **Bodies** are JSON. A field that is not described here is refused, and so is one that is given twice; clients ignore fields and values they do not know.
+- **Bodies** are JSON. A field that is not described here is refused, and so is one that is given twice. A body has at most ${BOUNDS.json_depth_max} levels and ${BOUNDS.json_parts_max} objects, lists and members. Clients ignore fields and values they do not know.
 - **Ids** name their kind (\`msg_…\`). An id that does not exist, is malformed or lies outside the reach of the key gets the same 404.
 - **Lists** take \`limit\` and \`cursor\` and answer with \`data\` and \`next_cursor\`. A cursor works for 24 hours and only with the filters it came with.
 - **Errors** all have the shape of \`Error\`. Any path that is not listed answers 404 \`route_not_found\`; a listed path with another method answers 405 \`method_not_allowed\` with an \`Allow\` header.

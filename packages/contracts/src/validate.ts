@@ -2,6 +2,7 @@ import { type FieldError, invalidRequest, ok, type Result } from '@pmail/core/re
 import type { z } from 'zod';
 import { BOUNDS } from './bounds.ts';
 import { duplicateKey } from './duplicate-keys.ts';
+import { jsonShapeFault } from './json-shape.ts';
 
 /**
  * From zod's issues to the fields of `invalid_request`. Messages are of the form "must be a string" and never repeat
@@ -150,8 +151,10 @@ export function parseQuery<S extends z.ZodObject>(
   return parse(schema, given);
 }
 
-/** `400 invalid_request` for a body that is not JSON at all, or that has a key twice in one object. */
+/** `400 invalid_request` for a body that is too much to be parsed, not JSON at all, or has a key twice in one object. */
 export function parseJson(text: string): Result<unknown> {
+  const fault = jsonShapeFault(text);
+  if (fault !== undefined) return invalidRequest({ path: '', message: fault });
   let value: unknown;
   try {
     value = JSON.parse(text);

@@ -26,6 +26,8 @@ export const LIMITS = {
   // Headers
   header_name_bytes_max: 100,
   header_value_bytes_max: 2_048,
+  /** A message whose header is asked for is read so far; all of it where the header goes on. */
+  header_read_bytes: 128 * 1024,
   headers_non_x_count_max: 20,
   headers_total_bytes_max: 16 * 1024,
   references_count_max: 20,
@@ -139,6 +141,9 @@ export const LIMITS = {
   sns_certificate_bytes_max: 16 * 1024,
   sns_certificate_cache_ms: 24 * 3_600_000,
   sns_certificates_kept_max: 8,
+  /** URLs at which there was no certificate are not asked again for so long. */
+  sns_certificate_failure_ms: 60_000,
+  sns_certificate_failures_kept_max: 100,
 
   // Quota
   outcomes_kept_max: 1_000,

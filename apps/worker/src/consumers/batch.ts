@@ -4,6 +4,17 @@ import type { Log } from '@pmail/engine/ports.ts';
 import { errorPlace } from '../log.ts';
 
 /**
+ * How long a queue waits after a fault, where not as long as the others. What is said here goes before the `retry_delay` of
+ * wrangler.toml, which is for a batch that could say nothing any more; both say the same.
+ */
+const FAULT_RETRY_S: Record<string, number> = { 'pm-inbound': 120 };
+
+/** After a fault that nobody foresaw the message comes again, later. */
+export function retryAfterFault(queue: string, message: Pick<Message, 'retry'>): void {
+  message.retry({ delaySeconds: FAULT_RETRY_S[queue] ?? FAULT_RETRY_MS / 1_000 });
+}
+
+/**
  * Runs a batch one message at a time, acknowledging each after its own effect, so that a batch that dies after its
  * third message gives back only the rest. A job that has long to wait may let the next begin meanwhile; the batch ends
  * with its last job. A throw is a fault that nobody foresaw: the queue delivers again later.
@@ -35,6 +46,6 @@ async function runOne<T>(
     else message.retry({ delaySeconds: Math.ceil(disposition.delay_ms / 1_000) });
   } catch (error) {
     log('error', 'job_failed', { queue, attempts: message.attempts, error: errorPlace(error) });
-    message.retry({ delaySeconds: FAULT_RETRY_MS / 1_000 });
+    retryAfterFault(queue, message);
   }
 }

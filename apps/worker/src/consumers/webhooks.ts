@@ -7,6 +7,7 @@ import { takeUp, type Work } from '@pmail/engine/webhooks/work.ts';
 import type { WebhookWorld } from '@pmail/engine/webhooks/world.ts';
 import type { Env } from '../env.ts';
 import { errorPlace } from '../log.ts';
+import { retryAfterFault } from './batch.ts';
 import { webhookWorld } from './webhook-world.ts';
 
 /**
@@ -25,7 +26,7 @@ export async function consumeWebhooks(batch: MessageBatch<WebhookJob>, world: We
           attempts: message.attempts,
           error: errorPlace(error),
         });
-        message.retry({ delaySeconds: 30 });
+        retryAfterFault(batch.queue, message);
       }
     }),
   );

@@ -3,6 +3,7 @@ import type { ErrorCode } from '@pmail/core/errors.ts';
 import type { IdentityId, KeyId, RequestId, TenantId } from '@pmail/core/ids.ts';
 import { type Refusal, refuse } from '@pmail/core/result.ts';
 import type { SendScope } from '@pmail/engine/directory/facts.ts';
+import type { RecordKey } from '@pmail/engine/directory/idempotency.ts';
 import type { IdentityRef, TenantRef } from '@pmail/engine/directory/owners.ts';
 import type { Log } from '@pmail/engine/ports.ts';
 import type { Db } from '@pmail/engine/sql.ts';
@@ -48,6 +49,8 @@ export interface RequestContext {
   search: URLSearchParams;
   /** The body as parsed from JSON, before any check; fingerprints are made over it. */
   rawBody: unknown;
+  /** The turn at an Idempotency-Key, for a write that runs under one and may be finished by a repeat. */
+  turn?: { record: RecordKey; began: number; made: IdentityId | null };
 }
 
 export function mailboxOf(context: RequestContext, identity: IdentityRef): Remote<IdentityMailbox> {

@@ -3,7 +3,7 @@ import { equalBytes } from '@pmail/core/compare.ts';
 import { fromBase64Url, hmacSha256, sha256Hex, toBase64Url, utf8 } from '@pmail/core/hash.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
-import { signingKeys } from '../ports/keyring.ts';
+import { type SigningKey, signingKeys } from '../ports/keyring.ts';
 import type { RequestContext } from './context.ts';
 import { ringOf } from './ring.ts';
 
@@ -74,8 +74,10 @@ export async function readCursor(
   if (bytes === undefined || bytes.length <= TAG_BYTES) return invalid;
   const kid = cursor.charAt(2);
   const key = (await keys(context, kid)).find((entry) => entry.kid === kid);
-  if (key === undefined) return invalid;
   const payloadBytes = bytes.slice(0, -TAG_BYTES);
+  const signedAt = timeOf(payloadBytes);
+  if (signedAt !== undefined && isOfSpentKey(signedAt, key, context.now)) return refuse('cursor_expired');
+  if (key === undefined) return invalid;
   const tag = (await mac(key.secret, payloadBytes)).subarray(0, TAG_BYTES);
   if (!equalBytes(tag, bytes.subarray(-TAG_BYTES))) return invalid;
   const payload = JSON.parse(new TextDecoder().decode(payloadBytes)) as Payload;
@@ -83,6 +85,25 @@ export async function readCursor(
   if (context.now - payload.t > LIMITS.cursor_age_ms_max) return refuse('cursor_expired');
   const [at, id] = payload.k;
   return ok({ at, id });
+}
+
+/**
+ * Whether a cursor says of itself that it is as old as the key must be that signed it: that key is gone, or its id means
+ * another by now. Nothing proves it, but all that comes of it is that the list begins again.
+ */
+function isOfSpentKey(signedAt: number, key: SigningKey | undefined, now: number): boolean {
+  if (key !== undefined) return signedAt < key.created_at && now - signedAt > LIMITS.cursor_age_ms_max;
+  // An isolate signs for some minutes with a key that others have replaced.
+  return now - signedAt > LIMITS.cursor_age_ms_max - LIMITS.keyring_cache_ms;
+}
+
+function timeOf(payload: Uint8Array): number | undefined {
+  try {
+    const { t } = JSON.parse(new TextDecoder().decode(payload)) as Partial<Payload>;
+    return typeof t === 'number' ? t : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function mac(secret: Uint8Array<ArrayBuffer>, payload: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {

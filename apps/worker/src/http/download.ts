@@ -1,4 +1,7 @@
-/** Types a browser may be told as they are; anything else is only bytes. Nothing is ever shown inline. */
+/**
+ * Types a browser may be told as they are; anything else is only bytes. Nothing is ever shown inline. A message is not among
+ * them: programs that open one show its HTML and run what it brings.
+ */
 const HARMLESS = new Set([
   'application/pdf',
   'image/png',
@@ -7,7 +10,6 @@ const HARMLESS = new Set([
   'image/webp',
   'text/plain',
   'text/csv',
-  'message/rfc822',
   'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
   'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
   'application/vnd.openxmlformats-officedocument.presentationml.presentation',

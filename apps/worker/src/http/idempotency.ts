@@ -58,6 +58,7 @@ export async function underKey(
     case 'completed':
       return replay(context, begin.answer);
     case 'begun': {
+      context.turn = { record, began: begin.began, made: begin.made };
       // A throw leaves the record as it is: whether anything was changed is not known, and after a minute a repeat runs.
       const result = await run();
       if (result.ok) await completeRequest(db, record, begin.began, stored(context, id, result.value));

@@ -30,7 +30,7 @@ import { createLog, errorPlace } from '../log.ts';
 import { newId } from '../ports/random.ts';
 import { d1 } from '../ports/sql.ts';
 import { type AnswerContext, answer, errorAnswer } from './answer.ts';
-import { authenticate, readCredentials } from './auth.ts';
+import { authenticate, type Credentials, readCredentials } from './auth.ts';
 import { readBody, readNoBody, readText } from './body.ts';
 import { type AuthKey, type RequestContext, reachesIdentity, reachesTenant } from './context.ts';
 import { within } from './deadline.ts';
@@ -105,6 +105,13 @@ async function serve(
       );
     },
   };
+  const credentials = spec.access.kind === 'key' ? readCredentials(base.headers) : null;
+  if (credentials === undefined) {
+    // Before the body, which can be large, is read on nobody's word.
+    const { rateLimit, result } = await unauthenticated(base, refuse('unauthenticated'));
+    frame.rateLimit = rateLimit;
+    return errorAnswer(frame, result);
+  }
   // The body is read now, so that one read of the directory can serve key, owner and recipients, but what is wrong
   // with it is told only when its turn comes.
   const rawBody = await readBodyOf(spec, c.req.raw);
@@ -112,8 +119,8 @@ async function serve(
   const query = parseQuery(spec.query, base.search);
 
   let context = base as unknown as RequestContext;
-  if (spec.access.kind === 'key') {
-    const admitted = await admit(base, id, spec, params, body);
+  if (credentials !== null) {
+    const admitted = await admit(base, credentials, id, spec, params, body);
     frame.rateLimit = admitted.rateLimit;
     if (!admitted.result.ok) return errorAnswer(frame, admitted.result);
     context = admitted.result.value;
@@ -133,31 +140,32 @@ async function serve(
 
 type Base = Omit<RequestContext, 'key' | 'identity' | 'tenant' | 'facts' | 'rawBody'>;
 
-interface Admission {
+interface Admission<R = Result<RequestContext>> {
   rateLimit: number | null;
-  result: Result<RequestContext>;
+  result: R;
+}
+
+/** The answer to who could not prove to be anybody, counted for the address that asked. */
+async function unauthenticated({ env, config, headers, now }: Base, refusal: Refusal): Promise<Admission<Refusal>> {
+  const counted = await countFailure(env, config, headers, now);
+  return { rateLimit: tightest([{ bucket: 'key' }]), result: counted.ok ? refusal : counted };
 }
 
 /** Key, permission, level, rate and owner, from one read of the directory. */
 async function admit(
   base: Base,
+  credentials: Credentials,
   id: RouteId,
   spec: RouteSpec,
   params: Record<string, string>,
   body: Result<unknown>,
 ): Promise<Admission> {
   const { env, config, db, now } = base;
-  const credentials = readCredentials(base.headers);
-  const refused = async (refusal: Refusal): Promise<Admission> => {
-    const counted = await countFailure(env, config, base.headers, now);
-    return { rateLimit: tightest([{ bucket: 'key' }]), result: counted.ok ? refusal : counted };
-  };
-  if (credentials === undefined) return refused(refuse('unauthenticated'));
   const owner = await ownerPlan(config, id, params, body, now);
   const statements = [keyStatement(credentials.lookup), ...owner.statements];
   const [keyRows = [], ...ownerRows] = await within(LIMITS.directory_deadline_ms, 'directory', db.batch(statements));
   const authenticated = await authenticate(config.key_pepper, credentials, firstRow<AuthRow>(keyRows), now);
-  if (!authenticated.ok) return refused(authenticated);
+  if (!authenticated.ok) return unauthenticated(base, authenticated);
   const key = authenticated.value;
   const { last_used_at: lastUsed } = keyRows[0] as unknown as AuthRow;
   if (lastUsed === null || lastUsed < now - 60_000) base.background(touchKey(db, key.id, now));

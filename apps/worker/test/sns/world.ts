@@ -11,6 +11,7 @@ import { type Certified, certify, signText } from './certificate.ts';
 /** SNS as the hook sees it: it publishes certificates, signs what it sends, and answers those who follow its URLs. */
 
 const DAY = 86_400_000;
+const SNS = `https://sns.${TOPIC.region}.amazonaws.com`;
 
 /** The deployment with its topic set; one object, because settings are remembered by it. */
 export const sesEnv: Env = { ...env, PM_SES_REGION: TOPIC.region, PM_SES_SNS_TOPIC_ARN: TOPIC.arn };
@@ -55,7 +56,7 @@ export class SnsDouble {
     return {
       MessageId: `165545c9-2a5c-472c-8df2-${String(++this.#ids).padStart(12, '0')}`,
       Timestamp: new Date().toISOString(),
-      SigningCertURL: `https://sns.${TOPIC.region}.amazonaws.com/SimpleNotificationService-${crypto.randomUUID()}.pem`,
+      SigningCertURL: `${SNS}/SimpleNotificationService-${crypto.randomUUID().replaceAll('-', '')}.pem`,
     };
   }
 

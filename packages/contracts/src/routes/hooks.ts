@@ -19,6 +19,6 @@ export const hookRoutes = {
     body: null,
     rawBody: 'text/plain',
     success: [{ status: 200, description: 'Taken, and not to be sent again.', schema: null }],
-    errors: ['invalid_signature'],
+    errors: ['invalid_signature', 'rate_limited'],
   }),
 };

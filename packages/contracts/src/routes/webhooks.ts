@@ -100,7 +100,8 @@ export const webhookRoutes = {
     method: 'PATCH',
     path: '/v1/webhooks/{webhook_id}',
     summary: 'Change an endpoint',
-    description: 'Another URL switches it off with `url_changed` until a test was answered with 2xx.',
+    description:
+      'Another URL switches it off with `url_changed` until a test was answered with 2xx. One that is switched off by hand stays so.',
     tag,
     access: managing,
     idempotency: 'none',

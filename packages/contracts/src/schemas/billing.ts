@@ -5,13 +5,15 @@ const mode = z.enum(BILLING_MODES).meta({
   description: '`metered` refuses what goes beyond an allowance; `exempt` and `disabled` count and refuse nothing.',
 });
 
+const NOT_COUNTED = 'It is kept and not counted yet: this version refuses nothing by it.';
+
 /** An amount of each feature that the mode can meter. Null has no bound. */
 function amounts<S extends z.ZodType>(of: (description: string) => S) {
   return {
-    inboxes: of('Identities.'),
+    inboxes: of(`Identities. ${NOT_COUNTED}`),
     sends: of('Recipients in a month, which begins on the first, UTC.'),
-    custom_domains: of('Domains of the tenant.'),
-    storage_gb: of('Gigabytes stored.'),
+    custom_domains: of(`Domains of the tenant. ${NOT_COUNTED}`),
+    storage_gb: of(`Gigabytes stored. ${NOT_COUNTED}`),
   };
 }
 

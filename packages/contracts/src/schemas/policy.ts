@@ -20,10 +20,22 @@ const domains = {
   allow_create_zone: z.boolean(),
   cloudflare_zones: list(z.string().min(1).max(LIMITS.domain_octets_max), BOUNDS.cloudflare_zones_count_max),
 };
+const NOT_APPLIED = 'It is kept and not applied yet: this version deletes no mail by its age.';
 const retention = {
-  raw_days: z.int().min(1),
-  message_days: z.int().min(1).nullable(),
-  events_days: z.int().min(1).max(BOUNDS.events_days_max),
+  raw_days: z
+    .int()
+    .min(1)
+    .meta({ description: `Days until the bytes of a message are deleted. ${NOT_APPLIED}` }),
+  message_days: z
+    .int()
+    .min(1)
+    .nullable()
+    .meta({ description: `Days until a message is deleted; null keeps it. ${NOT_APPLIED}` }),
+  events_days: z
+    .int()
+    .min(1)
+    .max(BOUNDS.events_days_max)
+    .meta({ description: 'Days until events can no longer be read or replayed, and are deleted.' }),
 };
 const quarantine = { on_auth_fail: z.boolean(), spam_threshold: rate };
 const inbound = { per_sender_per_hour: z.int().min(1), ses_bounce_retired: z.boolean() };
@@ -55,7 +67,9 @@ export const policy = z
     auto_reply: z.object(autoReply),
     abuse: z.object(abuse).meta({ description: 'Complaint and bounce rates above which an identity is paused.' }),
     domains: z.object(domains),
-    retention: z.object(retention).meta({ description: 'Days until mail and events are deleted; null keeps them.' }),
+    retention: z
+      .object(retention)
+      .meta({ description: 'Days until mail and events are deleted. Only that of events is applied yet.' }),
     quarantine: z.object(quarantine),
     inbound: z.object(inbound),
   })

@@ -8,7 +8,7 @@ const feature = z
   .object({
     feature: z.enum(FEATURES),
     granted: z.number().nullable().meta({ description: 'Null when there is no bound.' }),
-    used: z.number(),
+    used: z.number().meta({ description: 'Counted for `sends` alone yet; 0 for the other features.' }),
     held: z.number().meta({ description: 'Set aside for mail that is still on its way.' }),
     remaining: z.number().nullable(),
     unlimited: z.boolean(),

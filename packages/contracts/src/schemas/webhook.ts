@@ -68,7 +68,9 @@ export const webhook = z
     disabled_reason: z
       .enum(['manual', 'failing', 'url_changed'])
       .nullable()
-      .meta({ description: '`url_changed` until a test was answered with 2xx.' }),
+      .meta({
+        description: '`url_changed` until a test was answered with 2xx; `manual` until somebody switches it on.',
+      }),
     created_at: time,
     updated_at: time,
   })

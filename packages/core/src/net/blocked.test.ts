@@ -34,7 +34,10 @@ describe('addresses that nothing may be sent to', () => {
     ['::ffff:10.0.0.1', '::ffff:a00:1'],
     ['::FFFF:127.0.0.1', '0:0:0:0:0:ffff:7f00:1'],
     ['64:ff9b::192.168.1.1', '64:ff9b::c0a8:101'],
-    ['64:ff9b:1::169.254.169.254', '64:ff9b:1:0:0:0:a9fe:a9fe'],
+    // That of a local network, with the IPv4 address at each place of RFC 6052 and a public one.
+    ['64:ff9b:1::', '64:ff9b:1:ffff:ffff:ffff:ffff:ffff'],
+    ['64:ff9b:1::169.254.169.254', '64:ff9b:1:a9fe:a9:fe00::'],
+    ['64:ff9b:1:7f00:0:100::', '64:ff9b:1::8.8.8.8'],
     ['2002:7f00:1::', '2002:a00:1:ffff:ffff:ffff:ffff:ffff'],
   ])('%s and %s', (first, last) => {
     expect([first, last].map(isBlockedAddress)).toEqual([true, true]);
@@ -88,6 +91,8 @@ test.each([
   'fbff::',
   '::ffff:8.8.8.8',
   '64:ff9b::8.8.8.8',
+  '64:ff9b:0:ffff::',
+  '64:ff9b:2::',
   '2002:808:808::1',
 ])('%s is public', (address) => {
   expect(isBlockedAddress(address)).toBe(false);

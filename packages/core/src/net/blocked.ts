@@ -27,6 +27,8 @@ const V4_BLOCKED: readonly [string, number][] = [
 const V6_BLOCKED: readonly [string, number][] = [
   // The unspecified and the loopback address, and IPv4-compatible ones, which nobody has used for decades.
   ['::', 96],
+  // NAT64 of a local network (RFC 8215), where each network chooses at which bytes the IPv4 address stands.
+  ['64:ff9b:1::', 48],
   ['100::', 64],
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -42,7 +44,6 @@ const V6_BLOCKED: readonly [string, number][] = [
 const V6_EMBEDDING: readonly [string, number, number][] = [
   ['::ffff:0:0', 96, 12],
   ['64:ff9b::', 96, 12],
-  ['64:ff9b:1::', 48, 12],
   ['2002::', 16, 2],
 ];
 

@@ -1,10 +1,12 @@
+import { SERVICE_NAME } from '../brand.ts';
+
 /** What Amazon SES and this service call a message, and the things that are set up there. */
 
 /** Name of the tag by which a send carries our own message id through SES and back in its events. */
 export const SES_MESSAGE_TAG = 'pmail-message';
 
 /** The configuration set whose events come to us. */
-export const SES_CONFIGURATION_SET = 'pylota-mail';
+export const SES_CONFIGURATION_SET = SERVICE_NAME;
 
 /** A region as AWS names them (`eu-west-1`); it becomes part of host names, so nothing else may pass. */
 export function isAwsRegion(text: string): boolean {

@@ -1,4 +1,5 @@
-import { type Db, queryFirst, statement } from '../sql.ts';
+import type { IdentityId } from '@pmail/core/ids.ts';
+import { type Db, queryFirst, type Statement, statement } from '../sql.ts';
 
 /**
  * Idempotency of the writes that are not sends: one record per API key and Idempotency-Key, made before the work begins
@@ -26,8 +27,8 @@ export interface StoredAnswer {
 }
 
 export type Begin =
-  /** The work is ours to do. `began` names our turn. */
-  | { kind: 'begun'; began: number }
+  /** The work is ours to do. `began` names our turn, `made` what an earlier one made and could not finish. */
+  | { kind: 'begun'; began: number; made: IdentityId | null }
   | { kind: 'in_progress' }
   | { kind: 'conflict' }
   | { kind: 'completed'; answer: StoredAnswer };
@@ -37,6 +38,7 @@ const TAKE_OVER_MS = 60_000;
 
 interface Row {
   status: 'in_progress' | 'completed';
+  identity_id: IdentityId | null;
   method: string;
   path: string;
   fingerprint: string;
@@ -46,7 +48,10 @@ interface Row {
   expires_at: number;
 }
 
-/** Claims the record for a request, or says what stands there. Of two at once exactly one begins. */
+/**
+ * Claims the record for a request, or says what stands there. Of two at once exactly one begins. Work that has made
+ * something goes on only under the request that made it.
+ */
 export async function beginRequest(
   db: Db,
   key: RecordKey,
@@ -61,9 +66,11 @@ export async function beginRequest(
          (scope, key_id, idem_key, method, path, fingerprint, status, created_at, expires_at)
        VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'in_progress', ?7, ?8)
        ON CONFLICT (scope, key_id, idem_key) DO UPDATE SET method = ?4, path = ?5, fingerprint = ?6,
-         status = 'in_progress', response_status = NULL, response_body = NULL, created_at = ?7, expires_at = ?8
-       WHERE expires_at <= ?7 OR (status = 'in_progress' AND created_at <= ?7 - ${TAKE_OVER_MS})
-       RETURNING created_at`,
+         status = 'in_progress', response_status = NULL, response_body = NULL, created_at = ?7, expires_at = ?8,
+         identity_id = CASE WHEN expires_at <= ?7 THEN NULL ELSE identity_id END
+       WHERE expires_at <= ?7 OR (status = 'in_progress' AND created_at <= ?7 - ${TAKE_OVER_MS}
+         AND (identity_id IS NULL OR (method = ?4 AND path = ?5 AND fingerprint = ?6)))
+       RETURNING identity_id`,
       scope,
       keyId,
       idemKey,
@@ -80,11 +87,12 @@ export async function beginRequest(
       idemKey,
     ),
   ]);
-  if (claimed.length > 0) return { kind: 'begun', began: now };
+  const [turn] = claimed as unknown as Pick<Row, 'identity_id'>[];
+  if (turn !== undefined) return { kind: 'begun', began: now, made: turn.identity_id };
   const row = rows[0] as unknown as Row | undefined;
   if (row === undefined) throw new Error('idempotency record neither made nor there');
-  if (row.status === 'in_progress') return { kind: 'in_progress' };
   const same = row.method === request.method && row.path === request.path && row.fingerprint === request.fingerprint;
+  if (row.status === 'in_progress') return { kind: row.identity_id === null || same ? 'in_progress' : 'conflict' };
   if (!same) return { kind: 'conflict' };
   return { kind: 'completed', answer: { status: row.response_status ?? 200, body: row.response_body ?? 'null' } };
 }
@@ -105,17 +113,29 @@ export async function completeRequest(db: Db, key: RecordKey, began: number, ans
   ]);
 }
 
-/** Gives the key back after a refusal: nothing was changed, so a corrected request may use it. */
+/** For the batch that makes an identity: a repeat of the request knows by it what it has to finish. */
+export function madeStatement(key: RecordKey, began: number, identity: IdentityId): Statement {
+  return statement(
+    `UPDATE idempotency_records SET identity_id = ?
+     WHERE scope = ? AND key_id = ? AND idem_key = ? AND status = 'in_progress' AND created_at = ?`,
+    identity,
+    key.scope,
+    key.key_id,
+    key.idem_key,
+    began,
+  );
+}
+
+/**
+ * Gives the key back after a refusal. Where nothing was made, a corrected request may use it; where something was, only a
+ * repeat, which can begin at once.
+ */
 export async function forgetRequest(db: Db, key: RecordKey, began: number): Promise<void> {
+  const own = `scope = ? AND key_id = ? AND idem_key = ? AND status = 'in_progress' AND created_at = ?`;
+  const turn = [key.scope, key.key_id, key.idem_key, began];
   await db.batch([
-    statement(
-      `DELETE FROM idempotency_records
-       WHERE scope = ? AND key_id = ? AND idem_key = ? AND status = 'in_progress' AND created_at = ?`,
-      key.scope,
-      key.key_id,
-      key.idem_key,
-      began,
-    ),
+    statement(`DELETE FROM idempotency_records WHERE ${own} AND identity_id IS NULL`, ...turn),
+    statement(`UPDATE idempotency_records SET created_at = 0 WHERE ${own}`, ...turn),
   ]);
 }
 

@@ -19,6 +19,7 @@ import {
   findDomain,
   findIdentity,
   findPlatformDomain,
+  type IdentityReach,
   type IdentityRow,
   insertIdentity,
   listAddresses,
@@ -114,6 +115,8 @@ describe('adding', () => {
 });
 
 describe('finding by address', () => {
+  const ANY: IdentityReach = { tenant_id: null, identity_id: null };
+
   test.each([
     ['active', 'active', true],
     ['retiring', 'paused', true],
@@ -127,7 +130,33 @@ describe('finding by address', () => {
       statement('UPDATE addresses SET status = ?', address),
       statement('UPDATE identities SET status = ?', status),
     ]);
-    expect((await findByAddress(db, 'ann@agents.example'))?.id).toBe(found ? row.id : undefined);
+    expect((await findByAddress(db, 'ann@agents.example', ANY))?.id).toBe(found ? row.id : undefined);
+  });
+
+  test('within a reach shows what an asker of its own would be shown, and asks the same whatever there is', async () => {
+    const [ann, bob] = [identityRow(acme.id, 'ann'), identityRow(acme.id, 'bob')];
+    const system = identityRow(acme.id, 'system', { is_system: 1 });
+    for (const row of [ann, bob, system]) await add(row);
+    const asked: string[][] = [];
+    const watched: Db = {
+      batch: (statements) => {
+        asked.push(statements.map(({ sql }) => sql));
+        return db.batch(statements);
+      },
+    };
+    const find = async (local: string, reach: IdentityReach) =>
+      (await findByAddress(watched, `${local}@agents.example`, reach))?.id;
+    const ofTenant = { tenant_id: acme.id, identity_id: null };
+    expect(await find('ann', ofTenant)).toBe(ann.id);
+    expect(await find('ann', { ...ofTenant, identity_id: ann.id })).toBe(ann.id);
+    expect(await find('bob', { ...ofTenant, identity_id: ann.id })).toBeUndefined();
+    expect(await find('ann', { tenant_id: other.id, identity_id: null })).toBeUndefined();
+    expect(await find('nobody', ofTenant)).toBeUndefined();
+    expect(await find('system', ofTenant)).toBeUndefined();
+    expect(await find('system', ANY)).toBe(system.id);
+    expect(asked).toHaveLength(7);
+    expect(new Set(asked.map(String)).size).toBe(1);
+    expect(await findByAddress(db, 'ann@agents.example', ANY)).toEqual(await findIdentity(db, ann.id));
   });
 });
 

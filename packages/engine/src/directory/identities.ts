@@ -85,15 +85,31 @@ export async function findByClientId(db: Db, tenant: TenantId, clientId: string)
   return (await withAddresses(db, rows))[0];
 }
 
-/** The identity that an address leads to, as long as the address receives. */
-export async function findByAddress(db: Db, address: Address): Promise<IdentityRecord | undefined> {
-  const rows = await queryAll<IdentityRow>(
-    db,
-    `${SELECT_IDENTITY} JOIN addresses a ON a.identity_id = i.id
-     WHERE a.address = ? AND a.status IN ('active', 'retiring') AND i.status IN ('active', 'paused')`,
-    address,
-  );
-  return (await withAddresses(db, rows))[0];
+/** Whom an asker reaches: null stands for any tenant, any identity. Only who reaches all tenants reaches the system's. */
+export interface IdentityReach {
+  tenant_id: TenantId | null;
+  identity_id: IdentityId | null;
+}
+
+/**
+ * The identity that an address leads to, as long as the address receives and the asker reaches it. All is asked in one
+ * batch, always the same, so that neither time nor effort tells of an address of somebody else's.
+ */
+export async function findByAddress(
+  db: Db,
+  address: Address,
+  reach: IdentityReach,
+): Promise<IdentityRecord | undefined> {
+  const owner = `SELECT i.id FROM addresses a JOIN identities i ON i.id = a.identity_id
+    WHERE a.address = ?1 AND a.status IN ('active', 'retiring') AND i.status IN ('active', 'paused')
+      AND (?2 IS NULL OR (i.tenant_id = ?2 AND i.is_system = 0)) AND (?3 IS NULL OR i.id = ?3)`;
+  const asked = [address, reach.tenant_id, reach.identity_id];
+  const [rows = [], addresses = []] = await db.batch([
+    statement(`${SELECT_IDENTITY} WHERE i.id = (${owner})`, ...asked),
+    statement(`SELECT * FROM addresses WHERE identity_id = (${owner}) ORDER BY created_at, id`, ...asked),
+  ]);
+  const row = rows[0] as unknown as Omit<IdentityRecord, 'addresses'> | undefined;
+  return row === undefined ? undefined : { ...row, addresses: addresses as unknown as AddressRow[] };
 }
 
 export interface IdentityFilter {
@@ -167,6 +183,8 @@ export interface NewIdentity {
   /** Each with the HMAC under which a tombstone would hold it. */
   addresses: (AddressRow & { hash: string })[];
   audit: AuditEntry;
+  /** Written in the same transaction. */
+  also?: Statement[];
 }
 
 export type InsertOutcome = 'created' | 'tenant_closed' | 'client_id_taken' | 'username_taken' | 'address_taken';
@@ -186,9 +204,10 @@ const BROKEN: Record<string, InsertOutcome> = {
  * what is taken, and so does a null that the statements put where a tenant is not active or an address has a tombstone.
  * A `client_id` that is taken can also show as its username or address; the caller looks for it first.
  */
-export async function insertIdentity(db: Db, { identity, addresses, audit }: NewIdentity): Promise<InsertOutcome> {
+export async function insertIdentity(db: Db, made: NewIdentity): Promise<InsertOutcome> {
+  const { identity, addresses, audit, also = [] } = made;
   try {
-    await db.batch([insertStatement(identity), ...addresses.map(addressStatement), auditStatement(audit)]);
+    await db.batch([insertStatement(identity), ...addresses.map(addressStatement), auditStatement(audit), ...also]);
     return 'created';
   } catch (error) {
     const outcome = BROKEN[brokenConstraint(error) ?? ''];

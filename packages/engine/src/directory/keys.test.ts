@@ -63,10 +63,19 @@ test('a key is revoked once', async () => {
 test('rotating keeps the secret before for a while, or not at all', async () => {
   const row = keyRow();
   await add(row);
-  await rotateKey(db, row.id, 'second', NOW + 5, auditEntry('key.rotate', acme.id));
+  expect(await rotateKey(db, row.id, 'second', NOW + 5, auditEntry('key.rotate', acme.id))).toBe(true);
   expect(await findKey(db, row.id)).toEqual({ ...row, hash: 'second', prev_hash: 'first', prev_expires_at: NOW + 5 });
   await rotateKey(db, row.id, 'third', null, auditEntry('key.rotate', acme.id));
   expect(await findKey(db, row.id)).toEqual({ ...row, hash: 'third' });
+});
+
+test('a key that has been revoked gets no other secret', async () => {
+  const row = keyRow();
+  await add(row);
+  await revokeKey(db, row.id, NOW + 1, auditEntry('key.revoke', acme.id));
+  expect(await rotateKey(db, row.id, 'second', NOW + 5, auditEntry('key.rotate', acme.id))).toBe(false);
+  expect(await findKey(db, row.id)).toEqual({ ...row, revoked_at: NOW + 1 });
+  expect(await logged('key.rotate')).toBe(0);
 });
 
 test('a list keeps to its scope and leaves the keys of the system identity to the operator', async () => {

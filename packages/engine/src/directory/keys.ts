@@ -112,6 +112,11 @@ export async function addKey(db: Db, row: KeyRow, max: number, audit: AuditEntry
   return results.at(-1)?.length === 1;
 }
 
+/** Ends every key that has not ended yet. */
+export function revokeAllKeysStatement(now: number): Statement {
+  return statement('UPDATE api_keys SET revoked_at = ? WHERE revoked_at IS NULL', now);
+}
+
 /** Ends a key at once. One that has ended stays as it is, and its end is recorded once. */
 export async function revokeKey(db: Db, id: KeyId, now: number, audit: AuditEntry): Promise<void> {
   await db.batch([
@@ -120,22 +125,27 @@ export async function revokeKey(db: Db, id: KeyId, now: number, audit: AuditEntr
   ]);
 }
 
-/** Replaces the secret; the one before keeps working until `overlapUntil` (Unix ms), or not at all with null. */
+/**
+ * Replaces the secret; the one before keeps working until `overlapUntil` (Unix ms), or not at all with null.
+ *
+ * @returns whether it was replaced; a key that has been revoked, maybe a moment ago, gets no secret
+ */
 export async function rotateKey(
   db: Db,
   id: KeyId,
   hash: string,
   overlapUntil: number | null,
   audit: AuditEntry,
-): Promise<void> {
-  await db.batch([
+): Promise<boolean> {
+  const results = await db.batch([
+    auditStatement(audit, statement('EXISTS (SELECT 1 FROM api_keys WHERE id = ? AND revoked_at IS NULL)', id)),
     statement(
       `UPDATE api_keys SET prev_hash = CASE WHEN ?1 IS NULL THEN NULL ELSE hash END, prev_expires_at = ?1, hash = ?2
-       WHERE id = ?3`,
+       WHERE id = ?3 AND revoked_at IS NULL RETURNING id`,
       overlapUntil,
       hash,
       id,
     ),
-    auditStatement(audit),
   ]);
+  return results[1]?.length === 1;
 }

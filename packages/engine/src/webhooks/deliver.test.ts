@@ -38,7 +38,7 @@ describe('an attempt', () => {
     expect(post?.headers).toEqual({
       ...(await signWebhook([SECRET, other], event, hooks.now, bytes)),
       'content-type': 'application/json',
-      'user-agent': 'pylota-mail-webhooks/1',
+      'user-agent': expect.stringMatching(/^PylotaMail\/\d+\.\d+\.\d+$/) as string,
     });
     expect(post?.headers['webhook-timestamp']).toBe(String(Math.floor(hooks.now / 1_000)));
   });

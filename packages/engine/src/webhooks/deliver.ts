@@ -1,3 +1,4 @@
+import { USER_AGENT } from '@pmail/core/brand.ts';
 import { utf8 } from '@pmail/core/hash.ts';
 import type { EventId } from '@pmail/core/ids.ts';
 import { isBlockedAddress } from '@pmail/core/net/blocked.ts';
@@ -48,7 +49,7 @@ export async function postEvent(
   const signature = await signWebhook(secrets, eventId, now, body);
   const answer = await world.post(
     endpoint.url,
-    { ...signature, 'content-type': 'application/json', 'user-agent': 'pylota-mail-webhooks/1' },
+    { ...signature, 'content-type': 'application/json', 'user-agent': USER_AGENT },
     body,
   );
   return answer.ok ? judgeStatus(answer.status) : failed(answer.error);

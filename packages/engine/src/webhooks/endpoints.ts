@@ -199,6 +199,25 @@ export async function changeEndpoint(
   return results[1]?.[0] as EndpointRow | undefined;
 }
 
+/**
+ * Whether nobody has answered yet at the URL that an endpoint was given last. One that its owner switched off does not say
+ * so itself: why it is off is then its owner's word. When the URL changed stands in the log, in the entry of that change.
+ */
+export async function isUntested(db: Db, { id, tenant_id, created_at }: EndpointRow): Promise<boolean> {
+  const moved = await queryFirst(
+    db,
+    `SELECT 1 FROM audit_log a
+     WHERE a.tenant_id IS ?1 AND a.created_at >= ?2 AND a.target_id = ?3 AND json_extract(a.details_json, '$.moved') = 1
+       AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d
+         WHERE d.endpoint_id = ?3 AND d.created_at >= a.created_at AND d.status = 'succeeded')
+     LIMIT 1`,
+    tenant_id,
+    created_at,
+    id,
+  );
+  return moved !== undefined;
+}
+
 export async function deleteEndpoint(db: Db, id: EndpointId, audit: AuditEntry): Promise<void> {
   await db.batch([
     auditStatement(audit, statement('EXISTS (SELECT 1 FROM webhook_endpoints WHERE id = ?)', id)),

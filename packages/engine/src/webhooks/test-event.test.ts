@@ -94,6 +94,13 @@ describe('an endpoint at another URL', () => {
     },
   );
 
+  test('stays off when its owner switches it off while the test runs', async () => {
+    const seen = await hooks.row(endpoint);
+    await hooks.set(endpoint, { disabled_reason: 'manual' });
+    await tested(null, seen);
+    expect(await hooks.row(endpoint)).toMatchObject({ enabled: 0, disabled_reason: 'manual' });
+  });
+
   test('stays off when the URL changed while the test ran', async () => {
     const seen = await hooks.row(endpoint);
     await hooks.set(endpoint, { url: 'https://other.acme.com/' });

@@ -2,13 +2,14 @@ import { grants } from '@pmail/contracts/permissions.ts';
 import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
 import type { EventEnvelope } from '@pmail/core/events/types.ts';
 import { EVENT_API_VERSION } from '@pmail/core/events/types.ts';
-import { type EventId, parseId } from '@pmail/core/ids.ts';
+import type { EventId } from '@pmail/core/ids.ts';
 import { ok, type Refusal, refuse } from '@pmail/core/result.ts';
 import { rfc3339 } from '@pmail/core/time.ts';
 import { type EventFilter, type EventIndexRow, findEvent, listEvents } from '@pmail/engine/directory/events.ts';
 import { type IdentityRef, identityStatement } from '@pmail/engine/directory/owners.ts';
 import { type Db, queryFirst } from '@pmail/engine/sql.ts';
-import { mailboxCall, mailboxOf, type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
+import { mailboxCall, mailboxOf, type RequestContext, reachesIdentity } from '../context.ts';
+import { listedTenant } from '../listed-tenant.ts';
 import { object } from '../object-call.ts';
 import { pageOf } from '../page.ts';
 
@@ -27,13 +28,10 @@ async function scopeOf(
 ): Promise<Pick<EventFilter, 'tenant_id' | 'identity_id'> | Refusal> {
   const { key, db } = context;
   const scope: Pick<EventFilter, 'tenant_id' | 'identity_id'> = {};
-  if (key.tenant_id !== null) scope.tenant_id = key.tenant_id;
+  const tenant = await listedTenant(context, query.tenant_id);
+  if (!tenant.ok) return tenant;
+  if (tenant.value !== null) scope.tenant_id = tenant.value;
   if (key.identity_id !== null) scope.identity_id = key.identity_id;
-  if (query.tenant_id !== undefined) {
-    const tenant = parseId('ten', query.tenant_id);
-    if (tenant === undefined || !reachesTenant(key, tenant)) return refuse('tenant_not_found');
-    scope.tenant_id = tenant;
-  }
   if (query.identity_id !== undefined) {
     const identity = await readIdentity(db, query.identity_id);
     if (identity === undefined || !reachesIdentity(key, identity)) return refuse('identity_not_found');

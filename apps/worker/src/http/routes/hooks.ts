@@ -8,6 +8,7 @@ import { consumerWorld } from '../../consumers/world.ts';
 import type { RequestContext } from '../context.ts';
 import { certificateKey } from '../hooks/certificates.ts';
 import { receiveSes, type SesHookPorts } from '../hooks/ses.ts';
+import { countFailure } from '../rate.ts';
 
 type Handler = RouteHandler<'hooks.ses', RequestContext>;
 
@@ -58,6 +59,9 @@ export const hookHandlers: { 'hooks.ses': Handler } = {
     const header = context.headers.get('x-amz-sns-message-type');
     const body = await context.readText(LIMITS.sns_body_bytes_max);
     const answer = await receiveSes(sesPorts(context), header, body);
-    return answer === 'taken' ? ok({ status: 200 as const, body: null }) : refuse('invalid_signature');
+    if (answer === 'taken') return ok({ status: 200 as const, body: null });
+    // The path is known to all and no key guards it, so whoever fails here is counted like one without a key.
+    const counted = await countFailure(context.env, context.config, context.headers, context.now);
+    return counted.ok ? refuse('invalid_signature') : counted;
   },
 };

@@ -1,6 +1,6 @@
 import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
 import { parseAddress } from '@pmail/core/address/address.ts';
-import { type IdentityId, parseId, type TenantId } from '@pmail/core/ids.ts';
+import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
 import { ok, type Result, refuse } from '@pmail/core/result.ts';
 import {
   findByAddress,
@@ -9,8 +9,8 @@ import {
   listAddresses,
   listIdentities,
 } from '@pmail/engine/directory/identities.ts';
-import { findTenant } from '@pmail/engine/directory/tenants.ts';
-import { type RequestContext, reachesIdentity, reachesTenant } from '../context.ts';
+import type { RequestContext } from '../context.ts';
+import { listedTenant } from '../listed-tenant.ts';
 import { byCreation, pageOf } from '../page.ts';
 import { createIdentity } from './identity-create.ts';
 import { addressResource, type IdentityResource, identityResource } from './identity-resource.ts';
@@ -46,14 +46,6 @@ async function identitiesPage(
   });
 }
 
-/** The tenant that a list is about: the key's own, or the one that a platform key names, if any. */
-async function listedTenant(context: RequestContext, given: string | undefined): Promise<Result<TenantId | null>> {
-  if (given === undefined) return ok(context.key.tenant_id);
-  const id = parseId('ten', given);
-  if (id === undefined || !reachesTenant(context.key, id)) return refuse('tenant_not_found');
-  return (await findTenant(context.db, id)) === undefined ? refuse('tenant_not_found') : ok(id);
-}
-
 export const identityHandlers: Group = {
   'identities.create': (context, { body }) => createIdentity(context, body),
 
@@ -68,8 +60,8 @@ export const identityHandlers: Group = {
   'identities.lookup': async (context, { query }) => {
     const parsed = parseAddress(query.address);
     // What is no address is nobody's.
-    const row = parsed.ok ? await findByAddress(context.db, parsed.address) : undefined;
-    if (row === undefined || !reachesIdentity(context.key, row)) return refuse('identity_not_found');
+    const row = parsed.ok ? await findByAddress(context.db, parsed.address, context.key) : undefined;
+    if (row === undefined) return refuse('identity_not_found');
     return ok({ status: 200 as const, body: identityResource(context, row) });
   },
 

@@ -6,11 +6,13 @@ import { sha256Hex } from '@pmail/core/hash.ts';
 import { parseId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { invalidRequest, ok, type Refusal, type Result, refuse } from '@pmail/core/result.ts';
+import { madeStatement } from '@pmail/engine/directory/idempotency.ts';
 import {
   type AddressRow,
   type DomainRow,
   findByClientId,
   findDomain,
+  findIdentity,
   findPlatformDomain,
   type IdentityRecord,
   type IdentityRow,
@@ -30,15 +32,16 @@ type Answer = Promise<Result<RouteAnswer<'identities.create'>>>;
 
 /**
  * Creates an identity with its addresses, or answers with the one that the same `client_id` made before. The mailbox is
- * told last; when that fails the identity stands, and repeating the request with its `client_id` makes up for it.
+ * told last; when that fails the identity stands, and repeating the request with its `client_id` or its Idempotency-Key
+ * makes up for it.
  */
 export async function createIdentity(context: RequestContext, body: Body): Answer {
-  const { db } = context;
+  const { db, turn } = context;
   const fingerprint = await sha256Hex(canonicalJson(context.rawBody as Json));
   const tenant = await findTenant(db, context.tenant.id);
   if (tenant === undefined) return refuse('tenant_not_found');
   if (tenant.status === 'erasing' || tenant.status === 'erased') return refuse('tenant_erased');
-  const before = await replay(context, body, fingerprint);
+  const before = (await finish(context)) ?? (await replay(context, body, fingerprint));
   if (before !== null) return before;
   if (tenant.status === 'suspended') return refuse('tenant_suspended');
 
@@ -58,6 +61,7 @@ export async function createIdentity(context: RequestContext, body: Body): Answe
       { tenant_id: tenant.id, target_type: 'identity', target_id: identity.id },
       null,
     ),
+    also: turn === undefined ? [] : [madeStatement(turn.record, turn.began, identity.id)],
   });
   if (outcome === 'created') return ready(context, record, 201);
   // The same request may have come twice at once: then the first one made what this one found taken.
@@ -67,17 +71,27 @@ export async function createIdentity(context: RequestContext, body: Body): Answe
   return outcome === 'client_id_taken' ? refuse('unavailable') : refuse(outcome);
 }
 
+/** The answer under an Idempotency-Key whose identity stands and whose mailbox was never told; null when there is none. */
+async function finish(context: RequestContext): Promise<Awaited<Answer> | null> {
+  const made = context.turn?.made ?? null;
+  const row = made === null ? undefined : await findIdentity(context.db, made);
+  return row === undefined ? null : again(context, row, 201);
+}
+
 /** The answer to a `client_id` that was used before; null when it was not. */
 async function replay(context: RequestContext, body: Body, fingerprint: string): Promise<Awaited<Answer> | null> {
   if (body.client_id === undefined) return null;
   const row = await findByClientId(context.db, context.tenant.id, body.client_id);
   if (row === undefined) return null;
   if (row.client_fingerprint !== fingerprint) return refuse('client_id_conflict');
+  return again(context, row, 200);
+}
+
+async function again(context: RequestContext, row: IdentityRecord, status: 200 | 201): Answer {
   // One on its way out is shown as it is; its mailbox must not come back.
-  if (row.status === 'deleting' || row.status === 'deleted') {
-    return ok({ status: 200, body: identityResource(context, row) });
-  }
-  return ready(context, row, 200);
+  if (row.status === 'deleting' || row.status === 'deleted')
+    return ok({ status, body: identityResource(context, row) });
+  return ready(context, row, status);
 }
 
 /** Gives the mailbox its owner and answers. */

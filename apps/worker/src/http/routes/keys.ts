@@ -205,7 +205,8 @@ export const keyHandlers: Group = {
     const overlap = body.overlap_hours === 0 ? null : context.now + body.overlap_hours * HOUR_MS;
     const hash = await hashKey(context.config.key_pepper, made.key);
     const { overlap_hours } = body;
-    await rotateKey(context.db, row.id, hash, overlap, audit(context, 'key.rotate', row, { overlap_hours }));
+    const entry = audit(context, 'key.rotate', row, { overlap_hours });
+    if (!(await rotateKey(context.db, row.id, hash, overlap, entry))) return refuse('key_not_found');
     return ok({ status: 200 as const, body: { ...keyResource(row), secret: made.key } });
   },
 };

@@ -7,6 +7,7 @@ import { auditEntry } from '../audit.ts';
 import { canReview, mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
 import { downloadHeaders } from '../download.ts';
+import { readHeaders } from '../message-headers.ts';
 import { object } from '../object-call.ts';
 
 type Group = {
@@ -104,7 +105,11 @@ export const messageHandlers: Group = {
     return ok({
       status: 200 as const,
       body: stored.body,
-      headers: downloadHeaders({ filename: `${id}.eml`, contentType: 'message/rfc822', size: stored.size }),
+      headers: {
+        ...downloadHeaders({ filename: `${id}.eml`, contentType: 'message/rfc822', size: stored.size }),
+        // Whoever asks for the raw message asks for one; a file that is one comes as bytes.
+        'content-type': 'message/rfc822',
+      },
     });
   },
 
@@ -135,13 +140,3 @@ export const messageHandlers: Group = {
 };
 
 const FRESH_MS = 5 * 60_000;
-
-/** Headers of the stored message; null when its raw form is gone. */
-async function readHeaders(context: RequestContext, id: MessageId): Promise<{ name: string; value: string }[] | null> {
-  const stub = mailboxOf(context, context.identity);
-  const key = await object(stub.rawLocation(mailboxCall(context, context.identity), id, canReview(context)));
-  const stored = key === null || key === undefined ? null : await context.env.BLOBS.get(key);
-  if (stored === null) return null;
-  const { parseMail } = await import('@pmail/mime/parse.ts');
-  return (await parseMail(new Uint8Array(await stored.arrayBuffer()))).headers;
-}

@@ -1,8 +1,8 @@
 import { OPENAPI_JSON } from '@pmail/contracts/openapi.generated.ts';
 import type { RouteHandler, RouteId } from '@pmail/contracts/routes.ts';
+import { VERSION } from '@pmail/core/brand.ts';
 import { ok } from '@pmail/core/result.ts';
 import { rfc3339OrNull } from '@pmail/core/time.ts';
-import { VERSION } from '../../env.ts';
 import type { RequestContext } from '../context.ts';
 
 type Group = {

@@ -3,6 +3,7 @@ import type { ThreadId } from '@pmail/core/ids.ts';
 import { ok, refuse } from '@pmail/core/result.ts';
 import { mailboxCall, mailboxOf, type RequestContext } from '../context.ts';
 import { readCursor, writeCursor } from '../cursor.ts';
+import { withHeaders } from '../message-headers.ts';
 import { object } from '../object-call.ts';
 
 type Group = { [K in Extract<RouteId, `threads.${string}`>]: RouteHandler<K, RequestContext> };
@@ -39,6 +40,8 @@ export const threadHandlers: Group = {
     );
     if (found === undefined) return refuse('thread_not_found');
     const next = await writeCursor(context, 'threads.get', { params, query }, found.messages.next);
-    return ok({ status: 200 as const, body: { ...found.thread, messages: found.messages.items, next_cursor: next } });
+    const { items } = found.messages;
+    const messages = include.includes('headers') ? await withHeaders(context, items) : items;
+    return ok({ status: 200 as const, body: { ...found.thread, messages, next_cursor: next } });
   },
 };

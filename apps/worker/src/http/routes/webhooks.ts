@@ -1,5 +1,5 @@
 import type { RouteHandler, RouteInput } from '@pmail/contracts/routes.ts';
-import { type Id, parseId, type TenantId } from '@pmail/core/ids.ts';
+import type { Id, TenantId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { invalidRequest, ok, type Result, refuse } from '@pmail/core/result.ts';
 import type { AuditEntry } from '@pmail/engine/directory/audit.ts';
@@ -10,6 +10,7 @@ import {
   type EndpointChange,
   type EndpointRow,
   findEndpoint,
+  isUntested,
   listEndpoints,
   newEndpoint,
   rotateEndpointSecret,
@@ -17,8 +18,9 @@ import {
 import { newId } from '../../ports/random.ts';
 import { asPrevious, newSecret } from '../../ports/webhook-secrets.ts';
 import { auditEntry } from '../audit.ts';
-import { type RequestContext, reachesTenant } from '../context.ts';
+import type { RequestContext } from '../context.ts';
 import type { Position } from '../cursor.ts';
+import { listedTenant } from '../listed-tenant.ts';
 import { byCreation, pageOf } from '../page.ts';
 import { checkIdentities, checkTypes, checkUrl, typesOf } from './webhook-check.ts';
 import { webhookResource } from './webhook-resource.ts';
@@ -117,20 +119,38 @@ async function changed(context: RequestContext, row: EndpointRow, body: UpdateBo
     const unreachable = await checkUrl(context, url);
     if (unreachable !== null) return unreachable;
   }
-  const untested = moved || row.disabled_reason === 'url_changed';
-  if (untested && body.enabled === true) {
-    return invalidRequest({ path: 'enabled', message: 'is set by a test that the new URL answers with 2xx' });
+  if (body.enabled === true && (moved || row.disabled_reason === 'url_changed')) {
+    return invalidRequest({ path: 'enabled', message: 'must wait for a test that the new URL answers with 2xx' });
   }
-  const on = body.enabled ?? row.enabled === 1;
+  const reason = await offBecause(context, row, moved, body.enabled);
   return ok({
     url,
     description: body.description === undefined ? row.description : body.description,
     event_types_json: JSON.stringify(types),
     identity_ids_json: identities,
-    enabled: untested || !on ? 0 : 1,
-    disabled_reason: untested ? 'url_changed' : on ? null : body.enabled === false ? 'manual' : row.disabled_reason,
+    enabled: reason === null ? 1 : 0,
+    disabled_reason: reason,
     forgets: body.enabled === true,
   });
+}
+
+/**
+ * Why the endpoint is off after the change; null when it is on. Its owner's word goes before what the URL needs: a test
+ * would end that, and must not end what the owner has said.
+ */
+async function offBecause(
+  { db }: RequestContext,
+  row: EndpointRow,
+  moved: boolean,
+  enabled: boolean | undefined,
+): Promise<EndpointRow['disabled_reason']> {
+  if (enabled === false) return 'manual';
+  if (row.disabled_reason === 'manual') {
+    if (enabled === undefined) return 'manual';
+    return (await isUntested(db, row)) ? 'url_changed' : null;
+  }
+  if (moved) return 'url_changed';
+  return enabled === true ? null : row.disabled_reason;
 }
 
 async function rotate(context: RequestContext, row: EndpointRow, hours: number) {
@@ -162,14 +182,8 @@ export const webhookHandlers: Group = {
   },
 
   'webhooks.list': async (context, input) => {
-    const { key } = context;
-    let tenant = key.tenant_id ?? undefined;
-    if (input.query.tenant_id !== undefined) {
-      const wanted = parseId('ten', input.query.tenant_id);
-      if (wanted === undefined || !reachesTenant(key, wanted)) return refuse('tenant_not_found');
-      tenant = wanted;
-    }
-    return list(context, 'webhooks.list', input, tenant);
+    const tenant = await listedTenant(context, input.query.tenant_id);
+    return tenant.ok ? list(context, 'webhooks.list', input, tenant.value ?? undefined) : tenant;
   },
 
   'webhooks.listOfTenant': (context, input) => list(context, 'webhooks.listOfTenant', input, context.tenant.id),
@@ -185,7 +199,8 @@ export const webhookHandlers: Group = {
       if (!found.ok) return found;
       const change = await changed(context, found.value, body);
       if (!change.ok) return change;
-      const audit = webhookAudit(context, 'webhook.update', found.value, { fields: Object.keys(body) });
+      const moved = change.value.url === found.value.url ? {} : { moved: true };
+      const audit = webhookAudit(context, 'webhook.update', found.value, { fields: Object.keys(body), ...moved });
       const row = await changeEndpoint(context.db, found.value, change.value, context.now, audit);
       if (row !== undefined) return ok({ status: 200 as const, body: webhookResource(row) });
     }
