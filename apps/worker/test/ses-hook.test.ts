@@ -32,15 +32,11 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-<<<<<<< HEAD
-/** The settings of the hook, telling everything. */
-=======
 function aMinuteLater(): void {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60_001 });
 }
 
-/** The same settings, telling everything. */
->>>>>>> bbad3c913654c27010263cae633e0c7ac0c5eb10
+/** The settings of the hook, telling everything. */
 const loud = { ...sesEnv, PM_LOG_LEVEL: 'info' };
 const deliver = (body: string, type: string | null, to: Env = loud, headers?: Record<string, string>) =>
   deliverTo(body, type, to, headers);
@@ -236,7 +232,7 @@ describe('V8 refused, counted and without any effect is', () => {
     const counted = vi.spyOn(env.RL_API, 'limit');
     await taken(deliver(bodyOf(await sns.notification({ Message: 'x' })), 'Notification', sesEnv, headers));
     expect(counted).not.toHaveBeenCalled();
-    await refused(deliver('nothing', null, sesEnv, headers));
+    await refused(deliver('nothing', null, loud, headers));
     expect(counted.mock.calls).toEqual([[{ key: expect.stringMatching(/^anon:[0-9a-f]{16}$/) as string }]]);
     counted.mockResolvedValue({ success: false });
     const response = await deliver('nothing', null, sesEnv, headers);

@@ -19,8 +19,8 @@ export class NotMadeYet extends Error {
   }
 }
 
-/** What the bindings of directory and object store (`get: … (10001)`) and the platform itself say when they fail. */
-const PLATFORM = /^D1_|^(?:head|get|put|delete|list): .*\(\d+\)$|Network connection lost|internal error; reference/is;
+/** What the binding of the object store (`get: … (10001)`) and the platform itself say when they fail. */
+const PLATFORM = /^(?:head|get|put|delete|list): .*\(\d+\)$|Network connection lost|internal error; reference/is;
 
 /**
  * The answer to an exception. A deadline of the directory means that nothing was tried; one of an object that the
@@ -37,6 +37,7 @@ export function refusalOf(error: unknown): Refusal {
   const { remote, retryable, overloaded } = error as PlatformError;
   if (retryable === true || overloaded === true) return refuse('unavailable');
   const message = error instanceof Error ? error.message : '';
+  if (message.startsWith('D1_')) return refuse('unavailable', { step: 'directory' });
   if (PLATFORM.test(message)) return refuse('unavailable');
   return refuse('internal_error', remote === true ? { step: 'object' } : undefined);
 }

@@ -65,12 +65,9 @@ export const webhook = z
     identity_ids: z.array(id('idn')).nullable(),
     description: z.string().nullable(),
     enabled: z.boolean(),
-    disabled_reason: z
-      .enum(['manual', 'failing', 'url_changed'])
-      .nullable()
-      .meta({
-        description: '`url_changed` until a test was answered with 2xx; `manual` until somebody switches it on.',
-      }),
+    disabled_reason: z.enum(['manual', 'failing', 'url_changed']).nullable().meta({
+      description: '`url_changed` until a test was answered with 2xx; `manual` until somebody switches it on.',
+    }),
     created_at: time,
     updated_at: time,
   })

@@ -227,8 +227,9 @@ export class MailboxEngine {
   }
 
   /**
-   * The platform alarm. Every due purpose gets its turn whatever the others do, one that fails stays armed, and the
-   * handler never throws: the platform's own retries are few, and would be replaced by the next alarm anyway.
+   * The platform alarm. Every due purpose gets its turn whatever the others do, and one that fails stays armed: the
+   * platform's own retries are few, and would be replaced by the next alarm anyway. It throws only where nothing at all
+   * can be written; then those retries and the cron's poke are what is left.
    */
   async alarm(): Promise<void> {
     const world = this.#world;
@@ -239,12 +240,22 @@ export class MailboxEngine {
         await this.#run(purpose);
       } catch (error) {
         world.log('error', 'mailbox_alarm_failed', { purpose, error: error instanceof Error ? error.name : 'unknown' });
-        setDeadline(world, purpose, world.now() + FAILED_PURPOSE_RETRY_MS);
+        this.#putOff(purpose);
       }
     }
     // What was due may have been put off to where the clock once was.
     pullMailBack(world);
     rearm(world);
+  }
+
+  /** Where even that cannot be written the purpose stays due. */
+  #putOff(purpose: string): void {
+    const world = this.#world;
+    try {
+      setDeadline(world, purpose, world.now() + FAILED_PURPOSE_RETRY_MS);
+    } catch {
+      world.log('error', 'alarm_not_put_off', { purpose });
+    }
   }
 
   async #run(purpose: string): Promise<void> {
