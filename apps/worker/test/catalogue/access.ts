@@ -225,7 +225,7 @@ export const limited: Provocation[] = [
   {
     code: 'rate_limited',
     when: 'one caller failed to prove itself 600 times',
-    routes: ['me.get', 'links.get'],
+    routes: ['me.get', 'links.get', 'hooks.ses'],
     provoke: (_world, route) =>
       whenFull(
         async () => (await countFailure(env, config(env), new Headers(IP), Date.now())).ok,
