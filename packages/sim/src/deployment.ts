@@ -247,7 +247,10 @@ export class Deployment {
         engine(async (e) => watcher.submit(identity, request, await e.submit(request)), label),
       cancel: (id) => engine(async (e) => watcher.cancel(id, await e.cancel(id)), `cancel ${id}`),
       resolve: (id, outcome) =>
-        engine(async (e) => watcher.resolve(id, await e.resolve(id, outcome)), `resolve ${id} ${outcome}`),
+        engine(async (e) => {
+          watcher.says(id, outcome);
+          return watcher.resolve(id, outcome, await e.resolve(id, outcome));
+        }, `resolve ${id} ${outcome}`),
       beginTransport: (request) =>
         engine((e) => watcher.begin(identity, request, e.beginTransport(request)), `begin ${request.message_id}`),
       recordOutcome: (request) =>
@@ -262,6 +265,7 @@ export class Deployment {
       applyEvent: (event) =>
         engine(async (e) => {
           const since = universe.now;
+          watcher.brought.set(event.event_id, event);
           return watcher.event(identity, host.sql, event, since, await e.applyEvent(event));
         }, `event ${event.kind} ${event.recipient}`),
       learnId: (learned) => engine((e) => e.learnId(learned), `learn ${learned.provider_message_id}`),

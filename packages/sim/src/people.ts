@@ -47,13 +47,12 @@ export async function cancel(stage: Stage, intent: Intent): Promise<void> {
 
 /** A person looks at a message and, when it is uncertain, says what became of it. */
 export async function resolve(stage: Stage, intent: Intent, outcome: 'sent' | 'not_sent'): Promise<void> {
-  const { deployment, universe, resolved } = stage;
+  const { deployment, universe } = stage;
   const id = findMessage(stage, intent);
   if (id === undefined) return;
   const remote = deployment.remote(new Process('person'), intent.identity.identity_id);
   const answer = await remote.resolve(id, outcome);
   if (!answer.ok) return;
-  resolved.set(id, outcome);
   universe.log(`person: ${id} is ${outcome}`);
 }
 

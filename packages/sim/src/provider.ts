@@ -47,6 +47,8 @@ export interface CallRecord {
   /** Recipients that it said for certain it did not take. */
   refused: string[];
   answered: boolean;
+  /** What it made of the call; null for the providers of test tenants. */
+  made: CallOutcome | null;
   sha256: string;
   reply_to: string | null;
   /** When the caller had last looked at who sends. */
@@ -64,6 +66,8 @@ export interface ProviderPlan {
 export class ProviderDouble {
   readonly log: CallRecord[] = [];
   readonly reported: DeliveryEvent[] = [];
+  /** Which message each report is about, by what the provider itself remembers. */
+  readonly about = new Map<string, MessageId>();
   readonly #universe: Universe;
   readonly #plan: ProviderPlan;
   readonly #emit: (event: DeliveryEvent) => void;
@@ -107,6 +111,7 @@ export class ProviderDouble {
       accepted: [],
       refused: [],
       answered: false,
+      made: null,
       sha256,
       reply_to: message.reply_to,
       read_at: process.readAt,
@@ -128,6 +133,7 @@ export class ProviderDouble {
     const slow = universe.chance('slow_transport');
     await universe.sleep(process, slow ? universe.between(290_000, 400_000) : universe.between(20, 2_000));
     const record = await this.record(process, provider, message, recipients);
+    record.made = outcome;
     universe.log(`provider: ${outcome} ${message.message_id} ${recipients.length} recipients`);
     universe.meet(CALL_CASES[outcome] ?? undefined);
     const result = this.#answer(outcome, provider, message, record, deadlineMs);
@@ -274,6 +280,7 @@ export class ProviderDouble {
         const event: DeliveryEvent =
           provider === 'ses' ? { ...plain, source: 'ses', our_message_id: message.message_id } : plain;
         this.reported.push(event);
+        this.about.set(event.event_id, message.message_id);
         universe.log(`report: ${report} for ${recipient} of ${message.message_id}`);
         this.#emit(event);
         if (universe.chance('event_duplicate'))

@@ -15,6 +15,7 @@ export interface MessageTrace {
   raw_sha256: string;
   raw_r2_key: string;
   rfc_message_id: string | null;
+  subject: string | null;
   flags_json: string;
   received_at: number;
   thread_seq: number;
@@ -37,16 +38,43 @@ export interface Step {
   new: string;
 }
 
+/** A step in the order of all, the coming into being of a row among them: then there was no status before. */
+export interface Numbered extends Step {
+  n: number;
+}
+
+/** A report as it was noted at a recipient, with all that were noted there by then. */
+export interface Noted {
+  rowid: number;
+  address: string;
+  ids: string;
+  /** The step that came before it. */
+  after_n: number;
+}
+
+export interface Attempt {
+  message_rowid: number;
+  n: number;
+  result: string | null;
+  late: number;
+}
+
 export interface Remembered {
   messages: MessageTrace[];
   deliveries: DeliveryTrace[];
   trace: Step[];
+  history: Numbered[];
+  noted: Noted[];
+  attempts: Attempt[];
 }
 
 export function remember(sql: Sql): Remembered {
   return {
     messages: sql.all('SELECT * FROM messages ORDER BY rowid'),
     deliveries: sql.all('SELECT * FROM deliveries'),
-    trace: sql.all('SELECT rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n'),
+    trace: sql.all("SELECT rowid_ AS rowid, address, old, new FROM sim_trace WHERE old <> '' ORDER BY n"),
+    history: sql.all('SELECT n, rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n'),
+    noted: sql.all('SELECT rowid_ AS rowid, address, ids, after_n FROM sim_report ORDER BY n'),
+    attempts: sql.all('SELECT message_rowid, n, result, late FROM attempts ORDER BY message_rowid, n'),
   };
 }

@@ -1,4 +1,3 @@
-import type { MessageId } from '@pmail/core/ids.ts';
 import { WEBHOOK_ATTEMPTS_MAX } from '@pmail/core/webhooks/schedule.ts';
 import type { MarkName } from '@pmail/engine/marks.ts';
 import type { Waits } from '@pmail/engine/settings.ts';
@@ -49,7 +48,6 @@ export interface Stage {
   universe: Universe;
   deployment: Deployment;
   identities: SimIdentity[];
-  resolved: Map<MessageId, 'sent' | 'not_sent'>;
   /** Unix ms from which on counters are held against the rows; an actor that lets days go by moves it. */
   since: number;
 }
@@ -105,7 +103,7 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
   });
   const identities = populate(deployment, schedule.tenants);
   universe.faults = schedule.faults;
-  const stage: Stage = { universe, deployment, identities, resolved: new Map(), since: 0 };
+  const stage: Stage = { universe, deployment, identities, since: 0 };
   const intents = schedule.act(stage);
   const evidence = (): Evidence => ({ ...stage, intents, calmAt });
   const cron = startCron(stage, schedule.quiet_after_ms ?? Math.max(QUIET_AFTER_MS, schedule.stormy_ms));
@@ -146,7 +144,7 @@ function transitionsOf({ deployment }: Stage): Map<string, number> {
   const out = new Map<string, number>();
   for (const { sql } of deployment.mailboxes.values()) {
     const rows = sql.all<{ change: string; n: number }>(
-      "SELECT old || ' → ' || new AS change, COUNT(*) AS n FROM sim_trace WHERE address IS NOT NULL GROUP BY change",
+      "SELECT old || ' → ' || new AS change, COUNT(*) AS n FROM sim_trace WHERE address IS NOT NULL AND old <> '' GROUP BY change",
     );
     for (const { change, n } of rows) out.set(change, (out.get(change) ?? 0) + n);
   }

@@ -1,14 +1,29 @@
 import type { DatabaseSync } from 'node:sqlite';
 
-/** Lets the database itself write down every change of a status or a lock, so that no change can go unseen. */
+/**
+ * Lets the database itself write down every change of a status or a lock, so that no change can go unseen. A row that comes
+ * into being has no status before; a report that was noted at a recipient stands behind the change that came before it.
+ */
 export const TRACE_SQL = `
   CREATE TABLE sim_trace (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, old TEXT, new TEXT);
+  CREATE TABLE sim_report (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, ids TEXT, after_n INTEGER);
   CREATE TABLE sim_lock (n INTEGER PRIMARY KEY, seq INTEGER, old TEXT, new TEXT, old_until INTEGER, at INTEGER);
   CREATE TRIGGER sim_delivery AFTER UPDATE OF status ON deliveries WHEN OLD.status <> NEW.status BEGIN
     INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, OLD.status, NEW.status);
   END;
   CREATE TRIGGER sim_message AFTER UPDATE OF status ON messages WHEN OLD.status <> NEW.status BEGIN
     INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.rowid, NULL, OLD.status, NEW.status);
+  END;
+  CREATE TRIGGER sim_delivery_born AFTER INSERT ON deliveries BEGIN
+    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, '', NEW.status);
+  END;
+  CREATE TRIGGER sim_message_born AFTER INSERT ON messages BEGIN
+    INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.rowid, NULL, '', NEW.status);
+  END;
+  CREATE TRIGGER sim_reported AFTER UPDATE OF provider_event_ids_json ON deliveries
+  WHEN OLD.provider_event_ids_json <> NEW.provider_event_ids_json BEGIN
+    INSERT INTO sim_report (rowid_, address, ids, after_n)
+    VALUES (NEW.message_rowid, NEW.address, NEW.provider_event_ids_json, (SELECT COALESCE(MAX(n), 0) FROM sim_trace));
   END;
   CREATE TRIGGER sim_thread AFTER UPDATE OF lock_owner ON threads WHEN OLD.lock_owner IS NOT NEW.lock_owner BEGIN
     INSERT INTO sim_lock (seq, old, new, old_until, at)

@@ -42,6 +42,12 @@ export class Watcher {
   /** What objects have done that they must not do. */
   readonly wrong: Violation[] = [];
   readonly #resolved = new Map<MessageId, number>();
+  /** What people have said of each message, whether or not they heard an answer. */
+  readonly said = new Map<MessageId, Set<'sent' | 'not_sent'>>();
+  /** What was said and taken for true, as its mailbox answered. */
+  readonly believed: { message_id: MessageId; outcome: 'sent' | 'not_sent' }[] = [];
+  /** Every report that a mailbox was asked to apply. */
+  readonly brought = new Map<string, DeliveryEvent>();
 
   constructor(universe: Universe, directory: Sql) {
     this.#universe = universe;
@@ -140,8 +146,13 @@ export class Watcher {
     return answer;
   }
 
-  resolve(id: MessageId, answer: ResolveAnswer): ResolveAnswer {
+  says(id: MessageId, outcome: 'sent' | 'not_sent'): void {
+    this.said.set(id, (this.said.get(id) ?? new Set()).add(outcome));
+  }
+
+  resolve(id: MessageId, outcome: 'sent' | 'not_sent', answer: ResolveAnswer): ResolveAnswer {
     if (answer.ok) {
+      this.believed.push({ message_id: id, outcome });
       this.#resolved.set(id, this.#universe.now);
       this.#meetPerson(id);
     }

@@ -1,4 +1,5 @@
 import { countersMatch, holdsAddUp } from './books.ts';
+import { endsTrue } from './ends.ts';
 import { eventsInOrder, noOrphans, reportsUnderstood } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import { limitsKept, threadsInTurn } from './limits.ts';
@@ -18,6 +19,7 @@ const AT_REST: readonly Checker[] = [
   oneCall,
   oneMessagePerKey,
   nothingLost,
+  endsTrue,
   allowedTransitions,
   canceledUnsent,
   countersMatch,

@@ -1,4 +1,3 @@
-import type { MessageId } from '@pmail/core/ids.ts';
 import type { Intent } from '../client.ts';
 import type { Deployment } from '../deployment.ts';
 import type { SimIdentity } from '../population.ts';
@@ -11,8 +10,6 @@ export interface Evidence {
   deployment: Deployment;
   identities: SimIdentity[];
   intents: Intent[];
-  /** Messages that a person has settled, and how. */
-  resolved: Map<MessageId, 'sent' | 'not_sent'>;
   /** Unix ms from which on what happened is to be found in the counters; those of before may be gone.
    * Infinity: clocks were turned back over a day, so the days that are counted are not those of the rows. */
   since: number;
@@ -35,7 +32,7 @@ export function deliveriesOf(evidence: Evidence, identity: SimIdentity): Deliver
 
 export function traceOf(evidence: Evidence, identity: SimIdentity): Step[] {
   return mailbox(evidence, identity).sql.all<Step>(
-    'SELECT rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n',
+    "SELECT rowid_ AS rowid, address, old, new FROM sim_trace WHERE old <> '' ORDER BY n",
   );
 }
 
