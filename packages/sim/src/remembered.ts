@@ -19,6 +19,8 @@ export interface MessageTrace {
   flags_json: string;
   received_at: number;
   thread_seq: number;
+  /** Whether a transport took it for anyone, by the mailbox's own word. */
+  accepted: number;
 }
 
 export interface DeliveryTrace {
@@ -66,9 +68,13 @@ export interface Remembered {
   history: Numbered[];
   noted: Noted[];
   attempts: Attempt[];
+  /** What was told, in its order, and the messages that wait for a transport. */
+  events: string[];
+  waiting: string[];
 }
 
 export function remember(sql: Sql): Remembered {
+  const texts = (query: string): string[] => sql.all<{ text: string }>(query).map(({ text }) => text);
   return {
     messages: sql.all('SELECT * FROM messages ORDER BY rowid'),
     deliveries: sql.all('SELECT * FROM deliveries'),
@@ -76,5 +82,7 @@ export function remember(sql: Sql): Remembered {
     history: sql.all('SELECT n, rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n'),
     noted: sql.all('SELECT rowid_ AS rowid, address, ids, after_n FROM sim_report ORDER BY n'),
     attempts: sql.all('SELECT message_rowid, n, result, late FROM attempts ORDER BY message_rowid, n'),
+    events: texts('SELECT payload_json AS text FROM outbox ORDER BY seq'),
+    waiting: texts("SELECT substr(k, 10) AS text FROM meta WHERE k LIKE 'dispatch:%'"),
   };
 }
