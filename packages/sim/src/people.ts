@@ -1,7 +1,7 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { DomainState } from '@pmail/core/policy/types.ts';
 import type { CaseId } from './case-list.ts';
-import { type Intent, messageOf, request } from './client.ts';
+import { type Conflict, type Intent, messageOf, request } from './client.ts';
 import { PLATFORM_DOMAIN, RELAY_DOMAIN, type SimIdentity, TAGGING_DOMAIN } from './population.ts';
 import { Process } from './process.ts';
 import type { Stage } from './schedule.ts';
@@ -17,14 +17,16 @@ export function later({ universe }: Stage, ms: number, work: () => Promise<void>
 
 /** The same key with another body: must change nothing, whichever comes first. */
 export async function conflict(stage: Stage, intent: Intent): Promise<void> {
+  const { scheduler } = stage.universe;
+  const entry: Conflict = { begun_at: scheduler.now, at: null, ok: false, id: null, code: null };
+  intent.conflicts.push(entry);
   const reply = await request(stage.deployment, intent, { ...intent.body, text: 'Another text.' });
-  const before = intent.answers.length > 0;
-  if (reply.ok && !before) {
-    // It came first, so the key is its own, and the client's real request will hear of the conflict.
-    intent.conflicts.push({ accepted: false, code: null });
-    return;
-  }
-  intent.conflicts.push({ accepted: reply.ok, code: reply.ok ? null : reply.code });
+  Object.assign(entry, {
+    at: scheduler.now,
+    ok: reply.ok,
+    id: reply.ok ? reply.message.id : null,
+    code: reply.ok ? null : reply.code,
+  });
 }
 
 /** The message of an intent, by the mailbox itself when its client has not been told. */

@@ -4,7 +4,7 @@ import type { SendBody } from '@pmail/core/message/request.ts';
 import type { Waits } from '@pmail/engine/settings.ts';
 import { expect } from 'vitest';
 import type { CaseId } from '../case-list.ts';
-import { type Intent, intend, pursue, type Reply, request } from '../client.ts';
+import { hear, type Intent, intend, pursue, type Reply, request } from '../client.ts';
 import type { Remote } from '../deployment.ts';
 import { type Faults, NO_FAULTS } from '../faults.ts';
 import type { PlannedFault } from '../planned.ts';
@@ -90,7 +90,7 @@ export class Scene {
   /** One request of the client, which hears nothing after 30 s. */
   async request(intent: Intent): Promise<Reply> {
     const reply = await request(this.stage.deployment, intent, intent.body);
-    if (reply.ok) intent.answers.push(reply.message);
+    if (reply.ok) hear(this.stage.deployment, intent, reply.message);
     return reply;
   }
 

@@ -2,9 +2,10 @@ import { countersMatch, holdsAddUp } from './books.ts';
 import { endsTrue } from './ends.ts';
 import { eventsInOrder, noOrphans, reportsUnderstood } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
+import { oneMessagePerKey, refusalsTrue } from './keys.ts';
 import { limitsKept, threadsInTurn } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
-import { allowedTransitions, canceledUnsent, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
+import { allowedTransitions, canceledUnsent, nothingLost, oneCall, sameBytes } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
 import { everythingTold } from './told.ts';
 import { webhooksTold } from './webhooks.ts';
@@ -18,6 +19,7 @@ const WHEN_CALM: readonly Checker[] = [holdsAddUp, oneCall, allowedTransitions, 
 const AT_REST: readonly Checker[] = [
   oneCall,
   oneMessagePerKey,
+  refusalsTrue,
   nothingLost,
   endsTrue,
   allowedTransitions,

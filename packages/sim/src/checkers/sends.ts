@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { rewriteOriginator } from '@pmail/core/compose/originator.ts';
 import { type DeliveryStatus, isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
 import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
-import { LIMITS } from '@pmail/core/limits.ts';
 import { messageOf } from '../client.ts';
 import { PLATFORM_DOMAIN, type SimIdentity } from '../population.ts';
 import type { CallRecord } from '../provider.ts';
@@ -52,34 +51,6 @@ export function oneCall(evidence: Evidence): Violation[] {
         });
       }
     });
-  }
-  return violations;
-}
-
-/** I1 and I5: a key has one message, one answer, and another body under it changes nothing. */
-export function oneMessagePerKey(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  for (const intent of evidence.intents) {
-    const [first, ...others] = intent.answers.map((answer) => JSON.stringify(answer));
-    for (const other of others) {
-      if (other !== first) violations.push({ invariant: 'I5', text: `${intent.key} was answered in two ways` });
-    }
-    for (const { accepted } of intent.conflicts) {
-      if (accepted && intent.answers.length > 0) {
-        violations.push({ invariant: 'I5', text: `${intent.key} accepted a second body` });
-      }
-    }
-  }
-  for (const identity of evidence.identities) {
-    const { universe } = evidence.deployment;
-    const unkeyed = mailbox(evidence, identity).sql.first<{ n: number }>(
-      `SELECT COUNT(*) AS n FROM messages m WHERE direction = 'outbound' AND received_at > ?
-       AND (SELECT COUNT(*) FROM idempotency i WHERE i.message_id = m.id) <> 1`,
-      universe.now - LIMITS.idempotency_retention_ms,
-    );
-    if ((unkeyed?.n ?? 0) > 0) {
-      violations.push({ invariant: 'I1', text: `${unkeyed?.n} messages of ${identity.address} without their own key` });
-    }
   }
   return violations;
 }
