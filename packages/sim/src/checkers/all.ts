@@ -5,8 +5,9 @@ import type { Evidence, Violation } from './evidence.ts';
 import { oneMessagePerKey, refusalsTrue } from './keys.ts';
 import { limitsKept, threadsInTurn } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
-import { allowedTransitions, canceledUnsent, nothingLost, oneCall, sameBytes } from './sends.ts';
+import { canceledUnsent, nothingLost, oneCall, sameBytes } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
+import { allowedTransitions } from './statuses.ts';
 import { everythingTold } from './told.ts';
 import { webhooksTold } from './webhooks.ts';
 

@@ -1,7 +1,7 @@
 import type { Intent } from '../client.ts';
 import type { Deployment } from '../deployment.ts';
 import type { SimIdentity } from '../population.ts';
-import { type DeliveryTrace, type MessageTrace, type Remembered, remember, type Step } from '../remembered.ts';
+import { type DeliveryTrace, type MessageTrace, type Remembered, remember } from '../remembered.ts';
 
 export type { DeliveryTrace, MessageTrace, Step } from '../remembered.ts';
 
@@ -28,12 +28,6 @@ export function messagesOf(evidence: Evidence, identity: SimIdentity): MessageTr
 
 export function deliveriesOf(evidence: Evidence, identity: SimIdentity): DeliveryTrace[] {
   return mailbox(evidence, identity).sql.all<DeliveryTrace>('SELECT * FROM deliveries');
-}
-
-export function traceOf(evidence: Evidence, identity: SimIdentity): Step[] {
-  return mailbox(evidence, identity).sql.all<Step>(
-    "SELECT rowid_ AS rowid, address, old, new FROM sim_trace WHERE old <> '' ORDER BY n",
-  );
 }
 
 /** All of it at once. */

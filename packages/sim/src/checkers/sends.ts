@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rewriteOriginator } from '@pmail/core/compose/originator.ts';
-import { type DeliveryStatus, isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
-import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
+import { type DeliveryStatus, isTerminal } from '@pmail/core/delivery/status.ts';
 import { messageOf } from '../client.ts';
 import { PLATFORM_DOMAIN, type SimIdentity } from '../population.ts';
 import type { CallRecord } from '../provider.ts';
@@ -11,7 +10,6 @@ import {
   type MessageTrace,
   mailbox,
   messagesOf,
-  traceOf,
   type Violation,
 } from './evidence.ts';
 
@@ -138,29 +136,6 @@ export function canceledUnsent(evidence: Evidence): Violation[] {
       return canceled.has(id) && !(answered && refused.length === recipients.length);
     })
     .map(({ message_id: id }) => ({ invariant: 'S14', text: `${id} is canceled, and was handed over` }));
-}
-
-const END_CHANGES: Partial<Record<OutboundStatus, readonly string[]>> = {
-  delivered: ['bounced', 'complained'],
-  bounced: ['complained'],
-};
-
-/** I3: statuses move only along the table. */
-export function allowedTransitions(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  for (const identity of evidence.identities) {
-    for (const step of traceOf(evidence, identity)) {
-      if (step.address === null) {
-        const old = step.old as OutboundStatus;
-        if (isTerminal(old) && END_CHANGES[old]?.includes(step.new) !== true) {
-          violations.push({ invariant: 'I3', text: `message row ${step.rowid} went ${step.old} to ${step.new}` });
-        }
-      } else if (!isAllowedTransition(step.old as DeliveryStatus, step.new as DeliveryStatus)) {
-        violations.push({ invariant: 'I3', text: `row ${step.rowid} ${step.address} went ${step.old} to ${step.new}` });
-      }
-    }
-  }
-  return violations;
 }
 
 /** I6: what a transport was handed is what was composed, apart from whom it is from when its domain fell back. */
