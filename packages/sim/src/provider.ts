@@ -55,6 +55,14 @@ export interface CallRecord {
   read_at: number | null;
 }
 
+/** One exchange from the first byte to the last, also one that its maker did not live to end. */
+export interface Exchange {
+  message_id: MessageId;
+  begun_at: number;
+  /** Infinity as long as nobody has its answer. */
+  ended_at: number;
+}
+
 export interface ProviderPlan {
   outcome: (message: OutgoingMessage, call: number) => CallOutcome;
   reports: (recipient: string) => ReportPlan;
@@ -65,6 +73,7 @@ export interface ProviderPlan {
 /** A mail provider outside our control, with its own memory of what it took and what it has reported. */
 export class ProviderDouble {
   readonly log: CallRecord[] = [];
+  readonly exchanges: Exchange[] = [];
   readonly reported: DeliveryEvent[] = [];
   /** Which message each report is about, by what the provider itself remembers. */
   readonly about = new Map<string, MessageId>();
@@ -130,6 +139,12 @@ export class ProviderDouble {
     const recipients = [...message.to, ...message.cc, ...message.bcc];
     const call = this.log.filter(({ message_id }) => message_id === message.message_id).length;
     const outcome = this.#plan.outcome(message, call);
+    const exchange: Exchange = {
+      message_id: message.message_id,
+      begun_at: universe.scheduler.now,
+      ended_at: Number.POSITIVE_INFINITY,
+    };
+    this.exchanges.push(exchange);
     const slow = universe.chance('slow_transport');
     await universe.sleep(process, slow ? universe.between(290_000, 400_000) : universe.between(20, 2_000));
     const record = await this.record(process, provider, message, recipients);
@@ -144,10 +159,12 @@ export class ProviderDouble {
     }
     if (result === null) {
       await universe.sleep(process, deadlineMs);
+      exchange.ended_at = universe.scheduler.now;
       return { kind: 'unknown', reason: 'transport_timeout', detail: 'no answer' };
     }
     await universe.sleep(process, universe.between(1, 100));
     record.answered = true;
+    exchange.ended_at = universe.scheduler.now;
     return result;
   }
 

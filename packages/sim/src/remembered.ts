@@ -59,6 +59,7 @@ export interface Attempt {
   n: number;
   result: string | null;
   late: number;
+  detail_json: string | null;
 }
 
 export interface Remembered {
@@ -81,7 +82,7 @@ export function remember(sql: Sql): Remembered {
     trace: sql.all("SELECT rowid_ AS rowid, address, old, new FROM sim_trace WHERE old <> '' ORDER BY n"),
     history: sql.all('SELECT n, rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n'),
     noted: sql.all('SELECT rowid_ AS rowid, address, ids, after_n FROM sim_report ORDER BY n'),
-    attempts: sql.all('SELECT message_rowid, n, result, late FROM attempts ORDER BY message_rowid, n'),
+    attempts: sql.all('SELECT message_rowid, n, result, late, detail_json FROM attempts ORDER BY message_rowid, n'),
     events: texts('SELECT payload_json AS text FROM outbox ORDER BY seq'),
     waiting: texts("SELECT substr(k, 10) AS text FROM meta WHERE k LIKE 'dispatch:%'"),
   };

@@ -4,12 +4,14 @@ import { type DeliveryStatus, isTerminal } from '@pmail/core/delivery/status.ts'
 import { messageOf } from '../client.ts';
 import { PLATFORM_DOMAIN, type SimIdentity } from '../population.ts';
 import type { CallRecord } from '../provider.ts';
+import type { Attempt } from '../remembered.ts';
 import {
   deliveriesOf,
   type Evidence,
   type MessageTrace,
   mailbox,
   messagesOf,
+  rowsOf,
   type Violation,
 } from './evidence.ts';
 
@@ -28,6 +30,7 @@ export function oneCall(evidence: Evidence): Violation[] {
       else if (!call.answered || !call.refused.includes(recipient)) open.set(id, 'not proven refused');
     }
   }
+  violations.push(...overlapping(evidence).map((text) => ({ invariant: 'I1', text })));
   for (const identity of evidence.identities) {
     const copies = mailbox(evidence, identity).sql.all<{ rfc_message_id: string; n: number }>(
       `SELECT rfc_message_id, COUNT(*) AS n FROM messages WHERE direction = 'inbound'
@@ -36,21 +39,37 @@ export function oneCall(evidence: Evidence): Violation[] {
     for (const { rfc_message_id, n } of copies) {
       violations.push({ invariant: 'I1', text: `${n} copies of ${rfc_message_id} in ${identity.address}` });
     }
-    const attempts = mailbox(evidence, identity).sql.all<{ message_rowid: number; n: number; result: string | null }>(
-      'SELECT message_rowid, n, result FROM attempts ORDER BY message_rowid, n',
-    );
-    attempts.forEach(({ message_rowid, n, result }, index) => {
-      const next = attempts[index + 1];
-      if (next?.message_rowid !== message_rowid) return;
-      if (result !== 'retry_later' && result !== 'accepted' && result !== 'suppressed') {
-        violations.push({
-          invariant: 'I1',
-          text: `attempt ${n} of row ${message_rowid} ended ${result}, yet another began`,
-        });
+    const { forgotten } = mailbox(evidence, identity);
+    for (const { attempts } of [rowsOf(evidence, identity), ...forgotten]) {
+      violations.push(...oneAfterAnother(attempts).map((text) => ({ invariant: 'I1', text })));
+    }
+  }
+  return violations;
+}
+
+/** Calls for one message that overlap: the second began when nobody could know how the first had ended. */
+function overlapping({ deployment }: Evidence): string[] {
+  const wrong: string[] = [];
+  for (const [id, calls] of Map.groupBy(deployment.provider.exchanges, ({ message_id }) => message_id)) {
+    calls.forEach(({ begun_at: begun }, index) => {
+      if (calls.slice(0, index).some(({ ended_at: ended }) => ended > begun)) {
+        wrong.push(`a call for ${id} began before the one before it had ended`);
       }
     });
   }
-  return violations;
+  return wrong;
+}
+
+/** By the mailbox's own record, another call only after one of which it is known in time whom it was not taken for. */
+function oneAfterAnother(attempts: readonly Attempt[]): string[] {
+  return attempts.flatMap(({ message_rowid: row, n, result, late, detail_json: detail }, index) => {
+    if (attempts[index + 1]?.message_rowid !== row) return [];
+    if (late === 1) return [`attempt ${n} of row ${row} was over before it ended ${result}, yet another began`];
+    if (result === 'retry_later' || result === 'suppressed') return [];
+    const { deferred = [] } = JSON.parse(detail ?? '{}') as { deferred?: string[] };
+    if (result === 'accepted' && deferred.length > 0) return [];
+    return [`attempt ${n} of row ${row} ended ${result}, yet another began`];
+  });
 }
 
 /** I2: every accepted send has ended, or says that its fate is not known, or waits only for the provider. */
