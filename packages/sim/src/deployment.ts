@@ -34,7 +34,7 @@ import { HASH_KEY } from './settings.ts';
 import { Standing } from './standing.ts';
 import { SimStore } from './store.ts';
 import { Subscribers } from './subscribers.ts';
-import { DIRECTORY_TRACE_SQL, giveTraceItsClock, TRACE_SQL } from './trace.ts';
+import { DIRECTORY_TRACE_SQL, giveTraceItsClock, giveTraceItsStore, TRACE_SQL } from './trace.ts';
 import type { Universe } from './universe.ts';
 import { caseOfStorageFault } from './watch.ts';
 import { Watcher } from './watcher.ts';
@@ -190,6 +190,7 @@ export class Deployment {
   addIdentity(owner: Owner): void {
     const storage = poolOf(mailboxPools, this.#stepsMissing).take();
     giveTraceItsClock(storage.database, () => this.universe.now);
+    giveTraceItsStore(storage.database, (key) => this.store.hashOf(key));
     const host = new Host(
       this.universe,
       `mailbox ${owner.identity_id.slice(-4)}`,

@@ -7,6 +7,10 @@ import type { DatabaseSync } from 'node:sqlite';
 export const TRACE_SQL = `
   CREATE TABLE sim_trace (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, old TEXT, new TEXT);
   CREATE TABLE sim_report (n INTEGER PRIMARY KEY, rowid_ INTEGER, address TEXT, ids TEXT, after_n INTEGER);
+  CREATE TABLE sim_composed (n INTEGER PRIMARY KEY, id TEXT, sha256 TEXT);
+  CREATE TRIGGER sim_committed AFTER INSERT ON messages WHEN NEW.direction = 'outbound' BEGIN
+    INSERT INTO sim_composed (id, sha256) VALUES (NEW.id, sim_stored(NEW.raw_r2_key));
+  END;
   CREATE TABLE sim_lock (n INTEGER PRIMARY KEY, seq INTEGER, old TEXT, new TEXT, old_until INTEGER, at INTEGER);
   CREATE TRIGGER sim_delivery AFTER UPDATE OF status ON deliveries WHEN OLD.status <> NEW.status BEGIN
     INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, OLD.status, NEW.status);
@@ -58,4 +62,18 @@ export function giveTraceItsClock(database: DatabaseSync, now: () => number): vo
   const clock = { now };
   clocks.set(database, clock);
   database.function('sim_now', () => clock.now());
+}
+
+const stores = new WeakMap<DatabaseSync, { hashOf: (key: string) => string | null }>();
+
+/** The triggers ask by this which bytes stand in the object store at the moment in which a message is committed. */
+export function giveTraceItsStore(database: DatabaseSync, hashOf: (key: string) => string | null): void {
+  const known = stores.get(database);
+  if (known !== undefined) {
+    known.hashOf = hashOf;
+    return;
+  }
+  const store = { hashOf };
+  stores.set(database, store);
+  database.function('sim_stored', (key) => store.hashOf(String(key)));
 }

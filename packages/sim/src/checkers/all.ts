@@ -1,11 +1,12 @@
 import { countersMatch, holdsAddUp } from './books.ts';
+import { sameBytes } from './bytes.ts';
 import { endsTrue } from './ends.ts';
 import { eventsInOrder, noOrphans, reportsUnderstood } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import { oneMessagePerKey, refusalsTrue } from './keys.ts';
 import { limitsKept, threadsInTurn } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
-import { canceledUnsent, nothingLost, oneCall, sameBytes } from './sends.ts';
+import { canceledUnsent, nothingLost, oneCall } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
 import { allowedTransitions } from './statuses.ts';
 import { everythingTold } from './told.ts';

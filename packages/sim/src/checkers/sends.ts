@@ -1,9 +1,6 @@
-import { createHash } from 'node:crypto';
-import { rewriteOriginator } from '@pmail/core/compose/originator.ts';
 import { type DeliveryStatus, isTerminal } from '@pmail/core/delivery/status.ts';
 import { messageOf } from '../client.ts';
-import { PLATFORM_DOMAIN, type SimIdentity } from '../population.ts';
-import type { CallRecord } from '../provider.ts';
+import type { SimIdentity } from '../population.ts';
 import type { Attempt } from '../remembered.ts';
 import {
   deliveriesOf,
@@ -155,43 +152,4 @@ export function canceledUnsent(evidence: Evidence): Violation[] {
       return canceled.has(id) && !(answered && refused.length === recipients.length);
     })
     .map(({ message_id: id }) => ({ invariant: 'S14', text: `${id} is canceled, and was handed over` }));
-}
-
-/** I6: what a transport was handed is what was composed, apart from whom it is from when its domain fell back. */
-export function sameBytes(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  const composed = new Map<string, string>();
-  for (const identity of evidence.identities) {
-    for (const message of messagesOf(evidence, identity)) {
-      if (message.direction === 'outbound') composed.set(message.id, message.raw_sha256);
-    }
-  }
-  for (const call of evidence.deployment.provider.log) {
-    if (composed.get(call.message_id) !== call.sha256 && !fellBack(evidence, call)) {
-      violations.push({ invariant: 'I6', text: `${call.message_id} was handed over with other bytes` });
-    }
-  }
-  const hashes = new Set(composed.values());
-  for (const identity of evidence.identities) {
-    for (const message of messagesOf(evidence, identity)) {
-      if (message.direction === 'inbound' && !hashes.has(message.raw_sha256)) {
-        violations.push({ invariant: 'I6', text: `${message.id} arrived with bytes nobody composed` });
-      }
-    }
-  }
-  return violations;
-}
-
-/** Whether a call had the stored bytes with nothing but the originator of a message that had fallen back. */
-function fellBack(evidence: Evidence, { message_id: id, from, reply_to: replyTo, sha256 }: CallRecord): boolean {
-  if (!from.endsWith(`@${PLATFORM_DOMAIN}`)) return false;
-  const owner = evidence.identities.find((one) => messagesOf(evidence, one).some((message) => message.id === id));
-  if (owner === undefined) return false;
-  const message = messagesOf(evidence, owner).find((one) => one.id === id);
-  const stored = evidence.deployment.store.objects.get(message?.raw_r2_key ?? '');
-  // A mailbox that was put back may have forgotten that it did.
-  const said = message?.flags_json.includes('sent_via_fallback') === true || mailbox(evidence, owner).restored;
-  if (stored === undefined || !said) return false;
-  const expected = rewriteOriginator(stored.bytes, from, replyTo);
-  return createHash('sha256').update(expected).digest('hex') === sha256;
 }
