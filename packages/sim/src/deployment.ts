@@ -278,6 +278,8 @@ export class Deployment {
   async #consumeOutbound(process: Process, job: OutboundJob): ReturnType<typeof consumeSend> {
     if (job.kind === 'transport_event') return consumeEvent(consumerWorld(this, process, null), job.event);
     if (job.kind === 'learned_id') return consumeLearnedId(consumerWorld(this, process, null), job.learned);
+    // What was read for an earlier message of its batch says nothing about this one.
+    process.readAt = null;
     const done = this.watcher.consumes(job.message_id);
     process.onDeath(done);
     try {
