@@ -47,10 +47,7 @@ describe('everythingTold finds', () => {
     },
   );
 
-  test('a message that is told to be sent twice, or that nobody took', async () => {
-    const scene = await run();
-    tell(scene, 'message.sent', (id) => ({ message: { id } }));
-    expect(found(scene)).toContain('told to be sent 2 times');
+  test('a message that is told to be sent, and that nobody took', async () => {
     const refused = await run({ provider: ['reject'] });
     tell(refused, 'message.sent', (id) => ({ message: { id } }));
     expect(found(refused)).toContain('was told to be sent, and nobody took it');
