@@ -11,6 +11,28 @@ export const TRACE_SQL = `
   CREATE TRIGGER sim_committed AFTER INSERT ON messages WHEN NEW.direction = 'outbound' BEGIN
     INSERT INTO sim_composed (id, sha256) VALUES (NEW.id, sim_stored(NEW.raw_r2_key));
   END;
+  CREATE TABLE sim_turn (n INTEGER PRIMARY KEY, id TEXT, thread INTEGER, what TEXT, at INTEGER);
+  CREATE TRIGGER sim_turn_begun AFTER INSERT ON messages WHEN NEW.direction = 'outbound' BEGIN
+    INSERT INTO sim_turn (id, thread, what, at) VALUES (NEW.id, NEW.thread_seq, CASE
+      WHEN NEW.status <> 'queued' THEN 'ended'
+      WHEN EXISTS (SELECT 1 FROM messages WHERE thread_seq = NEW.thread_seq AND rowid <> NEW.rowid) THEN 'joined'
+      ELSE 'opened' END, sim_now());
+  END;
+  CREATE TRIGGER sim_turn_claimed AFTER INSERT ON attempts BEGIN
+    INSERT INTO sim_turn (id, thread, what, at)
+    SELECT id, thread_seq, 'claimed', sim_now() FROM messages WHERE rowid = NEW.message_rowid;
+  END;
+  CREATE TRIGGER sim_turn_answered AFTER UPDATE OF ended_at ON attempts BEGIN
+    INSERT INTO sim_turn (id, thread, what, at)
+    SELECT id, thread_seq, 'ended', sim_now() FROM messages WHERE rowid = NEW.message_rowid;
+  END;
+  CREATE TRIGGER sim_turn_left AFTER UPDATE OF status ON messages WHEN OLD.status = 'queued' AND NEW.status <> 'queued' BEGIN
+    INSERT INTO sim_turn (id, thread, what, at) VALUES (NEW.id, NEW.thread_seq, 'ended', sim_now());
+  END;
+  CREATE TRIGGER sim_turn_put_off AFTER INSERT ON meta WHEN NEW.k LIKE 'backoff:%' BEGIN
+    INSERT INTO sim_turn (id, thread, what, at)
+    SELECT id, thread_seq, 'ended', sim_now() FROM messages WHERE id = substr(NEW.k, 9);
+  END;
   CREATE TABLE sim_lock (n INTEGER PRIMARY KEY, seq INTEGER, old TEXT, new TEXT, old_until INTEGER, at INTEGER);
   CREATE TRIGGER sim_delivery AFTER UPDATE OF status ON deliveries WHEN OLD.status <> NEW.status BEGIN
     INSERT INTO sim_trace (rowid_, address, old, new) VALUES (NEW.message_rowid, NEW.address, OLD.status, NEW.status);

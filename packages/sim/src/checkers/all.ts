@@ -4,12 +4,13 @@ import { endsTrue } from './ends.ts';
 import { eventsInOrder, noOrphans, reportsUnderstood } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
 import { oneMessagePerKey, refusalsTrue } from './keys.ts';
-import { limitsKept, threadsInTurn } from './limits.ts';
+import { limitsKept } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
 import { canceledUnsent, nothingLost, oneCall } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
 import { allowedTransitions } from './statuses.ts';
 import { everythingTold } from './told.ts';
+import { threadsInTurn } from './turns.ts';
 import { webhooksTold } from './webhooks.ts';
 
 type Checker = (evidence: Evidence) => Violation[];

@@ -39,29 +39,3 @@ function wereUncertain(evidence: Evidence, identity: Evidence['identities'][numb
   );
   return turned.reduce((sum, n) => sum + n, again);
 }
-
-/** S14: a thread goes from one message to the next only when the first let go of it, or its lease has run out. */
-export function threadsInTurn(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  for (const identity of evidence.identities) {
-    const taken = mailbox(evidence, identity).sql.all<{
-      seq: number;
-      old: string | null;
-      new: string | null;
-      old_until: number | null;
-      at: number;
-    }>('SELECT seq, old, new, old_until, at FROM sim_lock ORDER BY n');
-    for (const { seq, old, new: next, old_until: until, at } of taken) {
-      if (old === null || next === null || (until ?? 0) < at) continue;
-      violations.push({ invariant: 'S14', text: `thread ${seq} went from ${old} to ${next} before its time` });
-    }
-    const held = mailbox(evidence, identity).sql.all<{ seq: number; lock_owner: string; status: string | null }>(
-      `SELECT t.seq, t.lock_owner, m.status FROM threads t LEFT JOIN messages m ON m.id = t.lock_owner
-       WHERE t.lock_owner IS NOT NULL`,
-    );
-    for (const { seq, lock_owner: owner, status } of held) {
-      violations.push({ invariant: 'S14', text: `thread ${seq} at rest is held by ${owner}, which is ${status}` });
-    }
-  }
-  return violations;
-}
