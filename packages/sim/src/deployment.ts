@@ -34,7 +34,7 @@ import { HASH_KEY } from './settings.ts';
 import { Standing } from './standing.ts';
 import { SimStore } from './store.ts';
 import { Subscribers } from './subscribers.ts';
-import { DIRECTORY_TRACE_SQL, giveTraceItsClock, giveTraceItsStore, TRACE_SQL } from './trace.ts';
+import { DIRECTORY_TRACE_SQL, giveTraceItsClock, giveTraceItsStore, QUOTA_TRACE_SQL, TRACE_SQL } from './trace.ts';
 import type { Universe } from './universe.ts';
 import { caseOfStorageFault } from './watch.ts';
 import { Watcher } from './watcher.ts';
@@ -58,7 +58,7 @@ const mailboxPools = MAILBOX_MIGRATIONS.map((_, missing) =>
   objectPool(MAILBOX_MIGRATIONS.slice(0, MAILBOX_MIGRATIONS.length - missing), TRACE_SQL),
 );
 const quotaPools = QUOTA_MIGRATIONS.map((_, missing) =>
-  objectPool(QUOTA_MIGRATIONS.slice(0, QUOTA_MIGRATIONS.length - missing), ''),
+  objectPool(QUOTA_MIGRATIONS.slice(0, QUOTA_MIGRATIONS.length - missing), QUOTA_TRACE_SQL),
 );
 
 /** Older storage for some; the oldest there is where less is missing than there are steps. */

@@ -107,13 +107,13 @@ const TURNS = [MINUTE_MS, 60 * MINUTE_MS, DAY_MS];
 /** Somebody sets the clocks: a little on or back, or a year on, and back again when it is noticed. */
 export function turnClocks(stage: Stage): void {
   const { universe } = stage;
-  // The days that counters are of are not those of the rows any more.
-  stage.since = Number.POSITIVE_INFINITY;
   if (universe.random() < 0.7) {
     const back = universe.random() < 0.5;
     universe.turnClocks((back ? -1 : 1) * universe.pick(TURNS));
     return;
   }
+  // Whole periods are over then, and what was counted in them is gone.
+  stage.since = Number.POSITIVE_INFINITY;
   universe.turnClocks(365 * DAY_MS);
   universe.scheduler.after(universe.between(1_000, 15 * MINUTE_MS), () => universe.turnClocks(-365 * DAY_MS));
 }

@@ -117,6 +117,11 @@ function webhookWork({ directory, subscribers, universe, waits }: Deployment): s
 /** The orphan sweep, as the daily maintenance runs it, and the last roll-up of usage. */
 export async function sweep({ universe, deployment }: Stage): Promise<void> {
   const { scheduler } = universe;
+  const rollUp = (): void => {
+    deployment.rollUp(new Process('last roll-up')).catch((error: unknown) => universe.log(`usage: ${String(error)}`));
+  };
+  // The crons have ended, and what comes now can be the wait of a day.
+  rollUp();
   // By clocks that were put back, what was made before that is still to come.
   const later = scheduler.now + 2 * 3_600_000 + Math.max(0, -universe.skew);
   scheduler.at(later, () => universe.log('two hours later'));
@@ -125,6 +130,6 @@ export async function sweep({ universe, deployment }: Stage): Promise<void> {
     host.sql.run("UPDATE meta SET v = '0' WHERE k = 'alarm:maintenance'");
     host.fireAlarm();
   }
-  deployment.rollUp(new Process('last roll-up')).catch((error: unknown) => universe.log(`usage: ${String(error)}`));
+  rollUp();
   await runUntil(universe, scheduler.now + CRON_MS);
 }

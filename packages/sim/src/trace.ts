@@ -57,6 +57,20 @@ export const TRACE_SQL = `
   END;
 `;
 
+/** The same in a quota: the most that each counter of sends ever stood at, on each day. */
+export const QUOTA_TRACE_SQL = `
+  CREATE TABLE sim_most (metric TEXT, window TEXT, most INTEGER, PRIMARY KEY (metric, window));
+  CREATE TRIGGER sim_counted AFTER INSERT ON counters WHEN NEW.metric = 'sends' OR NEW.metric LIKE 'sends:%' BEGIN
+    INSERT INTO sim_most (metric, window, most) VALUES (NEW.metric, NEW.window, NEW.value)
+    ON CONFLICT (metric, window) DO UPDATE SET most = MAX(most, excluded.most);
+  END;
+  CREATE TRIGGER sim_counted_on AFTER UPDATE OF value ON counters
+  WHEN NEW.metric = 'sends' OR NEW.metric LIKE 'sends:%' BEGIN
+    INSERT INTO sim_most (metric, window, most) VALUES (NEW.metric, NEW.window, NEW.value)
+    ON CONFLICT (metric, window) DO UPDATE SET most = MAX(most, excluded.most);
+  END;
+`;
+
 /** The same in the directory: when each endpoint was turned on or off, and why. */
 export const DIRECTORY_TRACE_SQL = `
   CREATE TABLE sim_endpoint (n INTEGER PRIMARY KEY, endpoint_id TEXT, enabled INTEGER, reason TEXT, at INTEGER);

@@ -35,6 +35,8 @@ export class Universe {
   readonly cases = new Map<CaseId, number>();
   readonly #start: number;
   #skew = 0;
+  /** Whether anybody ever turned the clocks. */
+  turned = false;
   readonly #clockListeners: (() => void)[] = [];
   readonly #hooks: Hook[] = [];
   #outages: Outage[] = [];
@@ -61,6 +63,7 @@ export class Universe {
   /** Somebody puts the clocks on, or back. */
   turnClocks(ms: number): void {
     this.#skew += ms;
+    this.turned = true;
     this.meet(ms > 0 ? 'K1' : 'K2');
     this.log(`CLOCKS turned by ${ms / 1_000} s`);
     for (const listener of this.#clockListeners) listener();

@@ -49,6 +49,6 @@ export function checkWhenCalm(evidence: Evidence): Violation[] {
 const BY_TIMES: readonly Checker[] = [webhooksTold, suppressionsKept, threadsInTurn];
 
 export function checkAtRest(evidence: Evidence): Violation[] {
-  const turned = evidence.since === Number.POSITIVE_INFINITY;
+  const { turned } = evidence.deployment.universe;
   return AT_REST.filter((check) => !turned || !BY_TIMES.includes(check)).flatMap((check) => check(evidence));
 }

@@ -11,7 +11,7 @@ export interface Evidence {
   identities: SimIdentity[];
   intents: Intent[];
   /** Unix ms from which on what happened is to be found in the counters; those of before may be gone.
-   * Infinity: clocks were turned back over a day, so the days that are counted are not those of the rows. */
+   * Infinity: clocks were turned over whole periods, so those that are counted are not those of the rows. */
   since: number;
   /** Unix ms at which faults have stopped. */
   calmAt: number;
