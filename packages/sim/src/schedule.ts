@@ -57,6 +57,8 @@ export interface Report {
   violations: Violation[];
   history: string[];
   marks: ReadonlyMap<MarkName, number>;
+  /** Marks at which somebody died, and how often. */
+  crashes: ReadonlyMap<MarkName, number>;
   cases: ReadonlyMap<CaseId, number>;
   happened: ReadonlySet<string>;
   /** Changes of recipients' statuses, `old → new`, and how often each was made. */
@@ -128,6 +130,7 @@ export async function playSchedule(schedule: Schedule): Promise<Play> {
       violations,
       history: universe.history,
       marks: universe.marks,
+      crashes: universe.crashes,
       cases: universe.cases,
       happened: universe.happened,
       transitions: transitionsOf(stage),

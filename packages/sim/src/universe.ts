@@ -29,6 +29,8 @@ export class Universe {
   readonly plan: Plan;
   readonly history: string[] = [];
   readonly marks = new Map<MarkName, number>();
+  /** Marks at which somebody died, and how often. */
+  readonly crashes = new Map<MarkName, number>();
   /** Kinds of fault that really happened, for the report of pairs. */
   readonly happened = new Set<string>();
   /** Cases that were met, and how often. */
@@ -106,9 +108,9 @@ export class Universe {
     return Math.floor(low + this.random() * (high - low + 1));
   }
 
-  /** Everything goes well from here on. */
+  /** Everything goes well from here on, but for a crash at an exact place: what is reached late is died at late. */
   calm(): void {
-    this.faults = NO_FAULTS;
+    this.faults = { ...NO_FAULTS, crash_at: this.faults.crash_at };
     this.#outages = [];
     this.#calm = true;
   }
@@ -142,6 +144,7 @@ export class Universe {
     }
     if (!this.#dies(name, count)) return;
     this.happened.add('crash');
+    this.crashes.set(name, (this.crashes.get(name) ?? 0) + 1);
     this.meet(...casesOfCrash(name));
     this.log(`CRASH ${process.name} at ${name}`);
     process.kill();
