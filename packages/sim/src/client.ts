@@ -117,7 +117,8 @@ export async function request(deployment: Deployment, intent: Intent, body: Send
   });
   try {
     return await Promise.race([handle(deployment, process, intent, body), late]);
-  } catch {
+  } catch (error) {
+    deployment.watcher.threw(process.name, error);
     return { ok: false, code: 'timeout' };
   }
 }

@@ -11,6 +11,7 @@ import type { ReserveAnswer, SendState } from '@pmail/engine/quota/types.ts';
 import type { Sql } from '@pmail/engine/sql.ts';
 import { misjudged } from './candidates.ts';
 import type { Violation } from './checkers/evidence.ts';
+import { Crash, NetworkLost, ObjectReset, StorageFailed } from './process.ts';
 import type { Universe } from './universe.ts';
 
 /** How far apart a person's word and a report may be to count as having met. */
@@ -85,6 +86,13 @@ export class Watcher {
   sendState(state: SendState): SendState {
     if (state === 'unknown') this.#universe.meet('S10');
     return state;
+  }
+
+  /** What somebody caught. The world fails in known ways; anything else is a fault of the code that nobody meant. */
+  threw(who: string, error: unknown): void {
+    if (isOfTheWorld(error)) return;
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    this.wrong.push({ invariant: 'error', text: `${who} threw ${text}` });
   }
 
   begin(identity: IdentityId, { facts }: BeginRequest, answer: BeginAnswer): BeginAnswer {
@@ -178,4 +186,8 @@ export class Watcher {
     if (answer.duplicate) this.#universe.meet('V11');
     return answer;
   }
+}
+
+function isOfTheWorld(error: unknown): boolean {
+  return [Crash, NetworkLost, ObjectReset, StorageFailed].some((known) => error instanceof known);
 }
