@@ -40,8 +40,12 @@ export function startCron({ universe, deployment }: Stage, calmAfter: number): {
   };
 }
 
-/** Runs without faults until nobody has anything left to do; false when that is not so by then. */
-export async function drain(stage: Stage, until: number): Promise<boolean> {
+/**
+ * Runs without faults until nobody has anything left to do; false when that is not so by then.
+ *
+ * @param once nobody puts back what the delivery queue gave up on
+ */
+export async function drain(stage: Stage, until: number, once = false): Promise<boolean> {
   const { universe, deployment } = stage;
   const { scheduler } = universe;
   const orphans = (): number => universe.cases.get('V4') ?? 0;
@@ -52,7 +56,7 @@ export async function drain(stage: Stage, until: number): Promise<boolean> {
     if (describeWork(stage) === '') {
       // What the delivery queue gave up on, an operator puts back; once more when some of it found no message, because
       // another report of that round may have told under which id the provider has it.
-      if (repeats === 2 || (repeats === 1 && orphans() === before)) return true;
+      if (once || repeats === 2 || (repeats === 1 && orphans() === before)) return true;
       deployment.provider.repeatReports(repeats === 0 ? new Set() : heardOf(deployment));
       repeats++;
       before = orphans();
