@@ -76,7 +76,7 @@ async function run(command: Run): Promise<number> {
     if (tally.failed === 0 && !broken) writeProgress(file, { next, seconds: seconds(), tally: tally.saved() });
     console.log(`  ${next - command.first} of ${command.schedules} schedules, ${seconds().toFixed(0)} s`);
   }
-  const code = verdict(tally, seconds(), broken);
+  const code = verdict(command, tally, seconds(), broken);
   if (code === 0) forgetProgress(file);
   return code;
 }
@@ -110,26 +110,32 @@ function follow(worker: Worker, tally: Tally): Promise<boolean> {
       console.error(error);
       resolve(true);
     });
-    worker.on('exit', () => resolve(false));
+    worker.on('exit', (code) => resolve(code !== 0));
   });
 }
 
-function verdict(tally: Tally, seconds: number, broken: boolean): number {
+function verdict(command: Run, tally: Tally, seconds: number, broken: boolean): number {
   // What ended early cannot have met everything.
   const whole = tally.failed <= FAILURES_SHOWN_MAX;
   const marks = whole ? tally.missedMarks() : [];
   const cases = whole ? tally.missedCases() : [];
+  const crashes = whole ? tally.missedCrashes(command) : [];
+  const missing = whole ? tally.missing(command) : [];
   console.log(
     `\nsmall schedules in ${tally.singles} ways, ${tally.randoms} random schedules, ${tally.steps} steps, ${seconds.toFixed(1)} s`,
   );
   console.log(`marks reached: ${tally.marks.size} of ${MARKS.length}`);
+  console.log(`marks died at: ${tally.crashes.size} of ${MARKS.length}\n${tally.crashesSeen()}`);
   console.log(`transitions seen: ${tally.transitions.size}\n${tally.transitionsSeen()}`);
   console.log(`pairs of faults seen together: ${tally.pairs.size} of ${tally.pairsPossible()}`);
   for (const pair of tally.missedPairs()) console.log(`  not seen: ${pair}`);
   console.log(`cases met: ${tally.cases.size} of ${CASE_IDS.length}\n${tally.casesMet()}`);
   for (const mark of marks) console.log(`  NEVER REACHED: ${mark}`);
+  for (const mark of crashes) console.log(`  NOBODY DIED AT: ${mark}`);
+  for (const text of missing) console.log(`  MISSING: ${text}`);
   for (const id of cases) console.log(`  NEVER MET: ${caseText(id)}`);
-  const clean = tally.failed === 0 && marks.length === 0 && cases.length === 0 && !broken;
+  const gaps = [marks, cases, crashes, missing].some(({ length }) => length > 0);
+  const clean = tally.failed === 0 && !gaps && !broken;
   console.log(
     clean
       ? 'clean'

@@ -23,12 +23,24 @@ export interface Intent {
   body: SendBody;
   /** Every answer ever given for this key and body, in order. */
   answers: MessageResource[];
-  /** Set when the client was told that the request itself is refused. */
+  /** When each of them was heard, by the scheduler's time. */
+  answered_at: number[];
+  /** Set when the client was told that the request itself is refused, and when that was. */
   refused: ErrorCode | null;
+  refused_at: number | null;
   /** When the directory was read for it, each time that it was tried, by the scheduler's time. */
   reads: number[];
-  /** Answers to another body under the same key. */
-  conflicts: { accepted: boolean; code: ErrorCode | null }[];
+  /** Requests with another body under the same key. */
+  conflicts: Conflict[];
+}
+
+export interface Conflict {
+  begun_at: number;
+  /** Null as long as there is no answer. */
+  at: number | null;
+  ok: boolean;
+  id: MessageId | null;
+  code: ErrorCode | 'timeout' | null;
 }
 
 /** What a request ends with: an answer, or nothing (the connection died). */
@@ -89,7 +101,9 @@ export function intend(key: string, identity: SimIdentity, body: SendBody): Inte
     target_id: null,
     body,
     answers: [],
+    answered_at: [],
     refused: null,
+    refused_at: null,
     reads: [],
     conflicts: [],
   };
@@ -103,7 +117,8 @@ export async function request(deployment: Deployment, intent: Intent, body: Send
   });
   try {
     return await Promise.race([handle(deployment, process, intent, body), late]);
-  } catch {
+  } catch (error) {
+    deployment.watcher.threw(process.name, error);
     return { ok: false, code: 'timeout' };
   }
 }
@@ -118,7 +133,7 @@ export async function pursue(deployment: Deployment, intent: Intent, attempts: n
   for (let attempt = 0; attempt < attempts; attempt++) {
     const reply = await request(deployment, intent, intent.body);
     if (reply.ok) {
-      intent.answers.push(reply.message);
+      hear(deployment, intent, reply.message);
       deployment.universe.log(
         `client: ${intent.key} accepted as ${reply.message.id}${reply.deduplicated ? ' (again)' : ''}`,
       );
@@ -127,12 +142,19 @@ export async function pursue(deployment: Deployment, intent: Intent, attempts: n
     deployment.universe.log(`client: ${intent.key} got ${reply.code}`);
     if (!isRetryable(reply.code) || reply.code === 'daily_cap_reached') {
       intent.refused = reply.code;
+      intent.refused_at = deployment.universe.scheduler.now;
       return;
     }
     // Longer and longer, as a client waits that does not want to add to the trouble.
     const patience = Math.min(1 + attempt / 10, 6);
     await deployment.universe.sleep(client, Math.round(deployment.universe.between(500, 20_000) * patience));
   }
+}
+
+/** The client has its answer. */
+export function hear({ universe }: Deployment, intent: Intent, message: MessageResource): void {
+  intent.answers.push(message);
+  intent.answered_at.push(universe.scheduler.now);
 }
 
 export function messageOf(intent: Intent): MessageId | undefined {

@@ -34,7 +34,7 @@ import { HASH_KEY } from './settings.ts';
 import { Standing } from './standing.ts';
 import { SimStore } from './store.ts';
 import { Subscribers } from './subscribers.ts';
-import { DIRECTORY_TRACE_SQL, giveTraceItsClock, TRACE_SQL } from './trace.ts';
+import { DIRECTORY_TRACE_SQL, giveTraceItsClock, giveTraceItsStore, QUOTA_TRACE_SQL, TRACE_SQL } from './trace.ts';
 import type { Universe } from './universe.ts';
 import { caseOfStorageFault } from './watch.ts';
 import { Watcher } from './watcher.ts';
@@ -58,7 +58,7 @@ const mailboxPools = MAILBOX_MIGRATIONS.map((_, missing) =>
   objectPool(MAILBOX_MIGRATIONS.slice(0, MAILBOX_MIGRATIONS.length - missing), TRACE_SQL),
 );
 const quotaPools = QUOTA_MIGRATIONS.map((_, missing) =>
-  objectPool(QUOTA_MIGRATIONS.slice(0, QUOTA_MIGRATIONS.length - missing), ''),
+  objectPool(QUOTA_MIGRATIONS.slice(0, QUOTA_MIGRATIONS.length - missing), QUOTA_TRACE_SQL),
 );
 
 /** Older storage for some; the oldest there is where less is missing than there are steps. */
@@ -190,6 +190,7 @@ export class Deployment {
   addIdentity(owner: Owner): void {
     const storage = poolOf(mailboxPools, this.#stepsMissing).take();
     giveTraceItsClock(storage.database, () => this.universe.now);
+    giveTraceItsStore(storage.database, (key) => this.store.hashOf(key));
     const host = new Host(
       this.universe,
       `mailbox ${owner.identity_id.slice(-4)}`,
@@ -247,7 +248,10 @@ export class Deployment {
         engine(async (e) => watcher.submit(identity, request, await e.submit(request)), label),
       cancel: (id) => engine(async (e) => watcher.cancel(id, await e.cancel(id)), `cancel ${id}`),
       resolve: (id, outcome) =>
-        engine(async (e) => watcher.resolve(id, await e.resolve(id, outcome)), `resolve ${id} ${outcome}`),
+        engine(async (e) => {
+          watcher.says(id, outcome);
+          return watcher.resolve(id, outcome, await e.resolve(id, outcome));
+        }, `resolve ${id} ${outcome}`),
       beginTransport: (request) =>
         engine((e) => watcher.begin(identity, request, e.beginTransport(request)), `begin ${request.message_id}`),
       recordOutcome: (request) =>
@@ -262,6 +266,7 @@ export class Deployment {
       applyEvent: (event) =>
         engine(async (e) => {
           const since = universe.now;
+          watcher.brought.set(event.event_id, event);
           return watcher.event(identity, host.sql, event, since, await e.applyEvent(event));
         }, `event ${event.kind} ${event.recipient}`),
       learnId: (learned) => engine((e) => e.learnId(learned), `learn ${learned.provider_message_id}`),
@@ -273,6 +278,8 @@ export class Deployment {
   async #consumeOutbound(process: Process, job: OutboundJob): ReturnType<typeof consumeSend> {
     if (job.kind === 'transport_event') return consumeEvent(consumerWorld(this, process, null), job.event);
     if (job.kind === 'learned_id') return consumeLearnedId(consumerWorld(this, process, null), job.learned);
+    // What was read for an earlier message of its batch says nothing about this one.
+    process.readAt = null;
     const done = this.watcher.consumes(job.message_id);
     process.onDeath(done);
     try {

@@ -1,6 +1,7 @@
 import type { SendBody } from '@pmail/core/message/request.ts';
 import { MARKS } from '@pmail/engine/marks.ts';
 import { type Intent, intend, pursue } from './client.ts';
+import { rareCrashFamilies } from './crash-ways.ts';
 import { NO_FAULTS } from './faults.ts';
 import type { PlannedFault } from './planned.ts';
 import { CALL_OUTCOMES, type CallOutcome } from './provider.ts';
@@ -161,7 +162,7 @@ function reportsFor(outcome: CallOutcome): readonly ReportPlan[] {
 }
 
 function allFamilies(): Family[] {
-  return [...families(), ...raceFamilies(), ...webhookFamilies()];
+  return [...families(), ...rareCrashFamilies(), ...raceFamilies(), ...webhookFamilies()];
 }
 
 /** The schedule of one way by its name, to run it alone. */

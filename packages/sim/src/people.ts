@@ -1,7 +1,7 @@
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { DomainState } from '@pmail/core/policy/types.ts';
 import type { CaseId } from './case-list.ts';
-import { type Intent, messageOf, request } from './client.ts';
+import { type Conflict, type Intent, messageOf, request } from './client.ts';
 import { PLATFORM_DOMAIN, RELAY_DOMAIN, type SimIdentity, TAGGING_DOMAIN } from './population.ts';
 import { Process } from './process.ts';
 import type { Stage } from './schedule.ts';
@@ -17,14 +17,16 @@ export function later({ universe }: Stage, ms: number, work: () => Promise<void>
 
 /** The same key with another body: must change nothing, whichever comes first. */
 export async function conflict(stage: Stage, intent: Intent): Promise<void> {
+  const { scheduler } = stage.universe;
+  const entry: Conflict = { begun_at: scheduler.now, at: null, ok: false, id: null, code: null };
+  intent.conflicts.push(entry);
   const reply = await request(stage.deployment, intent, { ...intent.body, text: 'Another text.' });
-  const before = intent.answers.length > 0;
-  if (reply.ok && !before) {
-    // It came first, so the key is its own, and the client's real request will hear of the conflict.
-    intent.conflicts.push({ accepted: false, code: null });
-    return;
-  }
-  intent.conflicts.push({ accepted: reply.ok, code: reply.ok ? null : reply.code });
+  Object.assign(entry, {
+    at: scheduler.now,
+    ok: reply.ok,
+    id: reply.ok ? reply.message.id : null,
+    code: reply.ok ? null : reply.code,
+  });
 }
 
 /** The message of an intent, by the mailbox itself when its client has not been told. */
@@ -47,13 +49,12 @@ export async function cancel(stage: Stage, intent: Intent): Promise<void> {
 
 /** A person looks at a message and, when it is uncertain, says what became of it. */
 export async function resolve(stage: Stage, intent: Intent, outcome: 'sent' | 'not_sent'): Promise<void> {
-  const { deployment, universe, resolved } = stage;
+  const { deployment, universe } = stage;
   const id = findMessage(stage, intent);
   if (id === undefined) return;
   const remote = deployment.remote(new Process('person'), intent.identity.identity_id);
   const answer = await remote.resolve(id, outcome);
   if (!answer.ok) return;
-  resolved.set(id, outcome);
   universe.log(`person: ${id} is ${outcome}`);
 }
 
@@ -106,13 +107,13 @@ const TURNS = [MINUTE_MS, 60 * MINUTE_MS, DAY_MS];
 /** Somebody sets the clocks: a little on or back, or a year on, and back again when it is noticed. */
 export function turnClocks(stage: Stage): void {
   const { universe } = stage;
-  // The days that counters are of are not those of the rows any more.
-  stage.since = Number.POSITIVE_INFINITY;
   if (universe.random() < 0.7) {
     const back = universe.random() < 0.5;
     universe.turnClocks((back ? -1 : 1) * universe.pick(TURNS));
     return;
   }
+  // Whole periods are over then, and what was counted in them is gone.
+  stage.since = Number.POSITIVE_INFINITY;
   universe.turnClocks(365 * DAY_MS);
   universe.scheduler.after(universe.between(1_000, 15 * MINUTE_MS), () => universe.turnClocks(-365 * DAY_MS));
 }

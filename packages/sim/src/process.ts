@@ -4,7 +4,7 @@ export class Process {
   alive = true;
   /** It runs on somewhere, though another lives in its place. */
   replaced = false;
-  /** When the directory was last read for it, by the scheduler's time: how old what it acts on is. */
+  /** When the directory was last read for what it does now, by the scheduler's time: how old what it acts on is. */
   readAt: number | null = null;
   readonly #onDeath = new Set<() => void>();
 

@@ -47,10 +47,20 @@ export interface CallRecord {
   /** Recipients that it said for certain it did not take. */
   refused: string[];
   answered: boolean;
+  /** What it made of the call; null for the providers of test tenants. */
+  made: CallOutcome | null;
   sha256: string;
   reply_to: string | null;
   /** When the caller had last looked at who sends. */
   read_at: number | null;
+}
+
+/** One exchange from the first byte to the last, also one that its maker did not live to end. */
+export interface Exchange {
+  message_id: MessageId;
+  begun_at: number;
+  /** Infinity as long as nobody has its answer. */
+  ended_at: number;
 }
 
 export interface ProviderPlan {
@@ -63,7 +73,10 @@ export interface ProviderPlan {
 /** A mail provider outside our control, with its own memory of what it took and what it has reported. */
 export class ProviderDouble {
   readonly log: CallRecord[] = [];
+  readonly exchanges: Exchange[] = [];
   readonly reported: DeliveryEvent[] = [];
+  /** Which message each report is about, by what the provider itself remembers. */
+  readonly about = new Map<string, MessageId>();
   readonly #universe: Universe;
   readonly #plan: ProviderPlan;
   readonly #emit: (event: DeliveryEvent) => void;
@@ -107,6 +120,7 @@ export class ProviderDouble {
       accepted: [],
       refused: [],
       answered: false,
+      made: null,
       sha256,
       reply_to: message.reply_to,
       read_at: process.readAt,
@@ -125,9 +139,16 @@ export class ProviderDouble {
     const recipients = [...message.to, ...message.cc, ...message.bcc];
     const call = this.log.filter(({ message_id }) => message_id === message.message_id).length;
     const outcome = this.#plan.outcome(message, call);
+    const exchange: Exchange = {
+      message_id: message.message_id,
+      begun_at: universe.scheduler.now,
+      ended_at: Number.POSITIVE_INFINITY,
+    };
+    this.exchanges.push(exchange);
     const slow = universe.chance('slow_transport');
     await universe.sleep(process, slow ? universe.between(290_000, 400_000) : universe.between(20, 2_000));
     const record = await this.record(process, provider, message, recipients);
+    record.made = outcome;
     universe.log(`provider: ${outcome} ${message.message_id} ${recipients.length} recipients`);
     universe.meet(CALL_CASES[outcome] ?? undefined);
     const result = this.#answer(outcome, provider, message, record, deadlineMs);
@@ -138,10 +159,12 @@ export class ProviderDouble {
     }
     if (result === null) {
       await universe.sleep(process, deadlineMs);
+      exchange.ended_at = universe.scheduler.now;
       return { kind: 'unknown', reason: 'transport_timeout', detail: 'no answer' };
     }
     await universe.sleep(process, universe.between(1, 100));
     record.answered = true;
+    exchange.ended_at = universe.scheduler.now;
     return result;
   }
 
@@ -274,6 +297,7 @@ export class ProviderDouble {
         const event: DeliveryEvent =
           provider === 'ses' ? { ...plain, source: 'ses', our_message_id: message.message_id } : plain;
         this.reported.push(event);
+        this.about.set(event.event_id, message.message_id);
         universe.log(`report: ${report} for ${recipient} of ${message.message_id}`);
         this.#emit(event);
         if (universe.chance('event_duplicate'))

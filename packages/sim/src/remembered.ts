@@ -15,9 +15,12 @@ export interface MessageTrace {
   raw_sha256: string;
   raw_r2_key: string;
   rfc_message_id: string | null;
+  subject: string | null;
   flags_json: string;
   received_at: number;
   thread_seq: number;
+  /** Whether a transport took it for anyone, by the mailbox's own word. */
+  accepted: number;
 }
 
 export interface DeliveryTrace {
@@ -37,16 +40,50 @@ export interface Step {
   new: string;
 }
 
+/** A step in the order of all, the coming into being of a row among them: then there was no status before. */
+export interface Numbered extends Step {
+  n: number;
+}
+
+/** A report as it was noted at a recipient, with all that were noted there by then. */
+export interface Noted {
+  rowid: number;
+  address: string;
+  ids: string;
+  /** The step that came before it. */
+  after_n: number;
+}
+
+export interface Attempt {
+  message_rowid: number;
+  n: number;
+  result: string | null;
+  late: number;
+  detail_json: string | null;
+}
+
 export interface Remembered {
   messages: MessageTrace[];
   deliveries: DeliveryTrace[];
   trace: Step[];
+  history: Numbered[];
+  noted: Noted[];
+  attempts: Attempt[];
+  /** What was told, in its order, and the messages that wait for a transport. */
+  events: string[];
+  waiting: string[];
 }
 
 export function remember(sql: Sql): Remembered {
+  const texts = (query: string): string[] => sql.all<{ text: string }>(query).map(({ text }) => text);
   return {
     messages: sql.all('SELECT * FROM messages ORDER BY rowid'),
     deliveries: sql.all('SELECT * FROM deliveries'),
-    trace: sql.all('SELECT rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n'),
+    trace: sql.all("SELECT rowid_ AS rowid, address, old, new FROM sim_trace WHERE old <> '' ORDER BY n"),
+    history: sql.all('SELECT n, rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n'),
+    noted: sql.all('SELECT rowid_ AS rowid, address, ids, after_n FROM sim_report ORDER BY n'),
+    attempts: sql.all('SELECT message_rowid, n, result, late, detail_json FROM attempts ORDER BY message_rowid, n'),
+    events: texts('SELECT payload_json AS text FROM outbox ORDER BY seq'),
+    waiting: texts("SELECT substr(k, 10) AS text FROM meta WHERE k LIKE 'dispatch:%'"),
   };
 }

@@ -7,6 +7,7 @@ export function report(more: Partial<Report> = {}): Report {
     violations: [],
     history: [],
     marks: new Map(),
+    crashes: new Map(),
     cases: new Map(),
     happened: new Set(),
     transitions: new Map(),

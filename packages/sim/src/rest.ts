@@ -40,8 +40,12 @@ export function startCron({ universe, deployment }: Stage, calmAfter: number): {
   };
 }
 
-/** Runs without faults until nobody has anything left to do; false when that is not so by then. */
-export async function drain(stage: Stage, until: number): Promise<boolean> {
+/**
+ * Runs without faults until nobody has anything left to do; false when that is not so by then.
+ *
+ * @param once nobody puts back what the delivery queue gave up on
+ */
+export async function drain(stage: Stage, until: number, once = false): Promise<boolean> {
   const { universe, deployment } = stage;
   const { scheduler } = universe;
   const orphans = (): number => universe.cases.get('V4') ?? 0;
@@ -52,7 +56,7 @@ export async function drain(stage: Stage, until: number): Promise<boolean> {
     if (describeWork(stage) === '') {
       // What the delivery queue gave up on, an operator puts back; once more when some of it found no message, because
       // another report of that round may have told under which id the provider has it.
-      if (repeats === 2 || (repeats === 1 && orphans() === before)) return true;
+      if (once || repeats === 2 || (repeats === 1 && orphans() === before)) return true;
       deployment.provider.repeatReports(repeats === 0 ? new Set() : heardOf(deployment));
       repeats++;
       before = orphans();
@@ -117,6 +121,11 @@ function webhookWork({ directory, subscribers, universe, waits }: Deployment): s
 /** The orphan sweep, as the daily maintenance runs it, and the last roll-up of usage. */
 export async function sweep({ universe, deployment }: Stage): Promise<void> {
   const { scheduler } = universe;
+  const rollUp = (): void => {
+    deployment.rollUp(new Process('last roll-up')).catch((error: unknown) => universe.log(`usage: ${String(error)}`));
+  };
+  // The crons have ended, and what comes now can be the wait of a day.
+  rollUp();
   // By clocks that were put back, what was made before that is still to come.
   const later = scheduler.now + 2 * 3_600_000 + Math.max(0, -universe.skew);
   scheduler.at(later, () => universe.log('two hours later'));
@@ -125,6 +134,6 @@ export async function sweep({ universe, deployment }: Stage): Promise<void> {
     host.sql.run("UPDATE meta SET v = '0' WHERE k = 'alarm:maintenance'");
     host.fireAlarm();
   }
-  deployment.rollUp(new Process('last roll-up')).catch((error: unknown) => universe.log(`usage: ${String(error)}`));
+  rollUp();
   await runUntil(universe, scheduler.now + CRON_MS);
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { BlobStore } from '@pmail/engine/ports.ts';
 import type { Process } from './process.ts';
 import type { Universe } from './universe.ts';
@@ -45,6 +46,12 @@ export class SimStore {
           return { objects: found, more: keys.length > limit };
         }),
     };
+  }
+
+  /** Hash of what stands under a key, whatever a read would bring. */
+  hashOf(key: string): string | null {
+    const found = this.objects.get(key);
+    return found === undefined ? null : createHash('sha256').update(found.bytes).digest('hex');
   }
 
   #read(key: string): Uint8Array | null {

@@ -9,6 +9,7 @@ import { caseText, Tally } from './tally.ts';
 function everything(without: { mark?: (typeof MARKS)[number]; id?: CaseId } = {}): Report {
   return report({
     marks: new Map(MARKS.filter((mark) => mark !== without.mark).map((mark) => [mark, 1])),
+    crashes: new Map(MARKS.filter((mark) => mark !== without.mark).map((mark) => [mark, 1])),
     cases: new Map(CASE_IDS.filter((id) => id !== without.id).map((id) => [id, 1])),
   });
 }
@@ -31,6 +32,28 @@ describe('the tally of a run', () => {
     tally.add('one send', report());
     expect(tally.missedMarks()).toEqual(['resolve.committed']);
     expect(tally.missedCases()).toEqual([]);
+  });
+
+  test('with the small schedules misses a mark that nobody died at', () => {
+    const tally = new Tally();
+    tally.add('random', everything({ mark: 'event.paused' }));
+    tally.add('one send', report({ crashes: new Map([['consume.start', 1]]) }));
+    expect(tally.missedCrashes({ exhaustive: false })).toEqual([]);
+    expect(tally.missedCrashes({ exhaustive: true })).toEqual(['event.paused']);
+    expect(Tally.of(tally.saved()).crashesSeen()).toContain('consume.start 2');
+  });
+
+  test('misses schedules that were to run and told nothing', () => {
+    const tally = new Tally();
+    expect(tally.missing({ schedules: 0, exhaustive: false })).toEqual([]);
+    expect(tally.missing({ schedules: 2, exhaustive: true })).toEqual([
+      '2 random schedules were to run, and 0 have',
+      'no small schedule has run',
+    ]);
+    for (let n = 0; n < 2; n++) tally.add('random', report());
+    tally.add('one send', report());
+    expect(tally.missing({ schedules: 2, exhaustive: true })).toEqual([]);
+    expect(tally.missing({ schedules: 1, exhaustive: true })).toEqual(['1 random schedules were to run, and 2 have']);
   });
 
   test('adds up over its schedules, and names every case in its report', () => {

@@ -17,6 +17,7 @@ const TRANSITIONS = DELIVERY_STATUSES.flatMap((old) =>
 /** A tally as a file holds it. */
 export interface Saved {
   marks: [MarkName, number][];
+  crashes: [MarkName, number][];
   cases: [CaseId, number][];
   transitions: [string, number][];
   pairs: string[];
@@ -29,6 +30,7 @@ export interface Saved {
 /** What all schedules of a run have met. */
 export class Tally {
   readonly marks: Map<MarkName, number>;
+  readonly crashes: Map<MarkName, number>;
   readonly cases: Map<CaseId, number>;
   readonly transitions: Map<string, number>;
   readonly pairs: Set<string>;
@@ -40,6 +42,7 @@ export class Tally {
 
   constructor(saved: Partial<Saved> = {}) {
     this.marks = new Map(saved.marks);
+    this.crashes = new Map(saved.crashes);
     this.cases = new Map(saved.cases);
     this.transitions = new Map(saved.transitions);
     this.pairs = new Set(saved.pairs);
@@ -56,6 +59,7 @@ export class Tally {
   saved(): Saved {
     return {
       marks: [...this.marks],
+      crashes: [...this.crashes],
       cases: [...this.cases],
       transitions: [...this.transitions],
       pairs: [...this.pairs],
@@ -70,6 +74,7 @@ export class Tally {
     if (kind === 'random') this.randoms++;
     else this.singles++;
     count(this.marks, report.marks);
+    count(this.crashes, report.crashes);
     count(this.cases, report.cases);
     count(this.transitions, report.transitions);
     const faults = [...report.happened].sort();
@@ -83,6 +88,11 @@ export class Tally {
   /** Marks that this many schedules should have reached, and did not. */
   missedMarks(): MarkName[] {
     return this.singles + this.randoms < MARKS_FROM ? [] : MARKS.filter((mark) => !this.marks.has(mark));
+  }
+
+  /** Marks at which nobody died; the small schedules have a way for each. */
+  missedCrashes({ exhaustive }: { exhaustive: boolean }): MarkName[] {
+    return exhaustive ? MARKS.filter((mark) => !this.crashes.has(mark)) : [];
   }
 
   /** Cases that this many random schedules should have met, and did not. */
@@ -109,6 +119,19 @@ export class Tally {
   /** How often each change of a status was made; those that never were have a 0. */
   transitionsSeen(): string {
     return lines(TRANSITIONS.map((change) => `${change} ${this.transitions.get(change) ?? 0}`));
+  }
+
+  /** How often somebody died at each mark, several to a line. */
+  crashesSeen(): string {
+    return lines(MARKS.map((mark) => `${mark} ${this.crashes.get(mark) ?? 0}`));
+  }
+
+  /** What is wrong with the number of schedules that told of themselves; several when all of it is. */
+  missing({ schedules, exhaustive }: { schedules: number; exhaustive: boolean }): string[] {
+    return [
+      ...(this.randoms === schedules ? [] : [`${schedules} random schedules were to run, and ${this.randoms} have`]),
+      ...(exhaustive && this.singles === 0 ? ['no small schedule has run'] : []),
+    ];
   }
 
   /** How often each case was met, several to a line. */

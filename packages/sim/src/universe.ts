@@ -29,12 +29,16 @@ export class Universe {
   readonly plan: Plan;
   readonly history: string[] = [];
   readonly marks = new Map<MarkName, number>();
+  /** Marks at which somebody died, and how often. */
+  readonly crashes = new Map<MarkName, number>();
   /** Kinds of fault that really happened, for the report of pairs. */
   readonly happened = new Set<string>();
   /** Cases that were met, and how often. */
   readonly cases = new Map<CaseId, number>();
   readonly #start: number;
   #skew = 0;
+  /** Whether anybody ever turned the clocks. */
+  turned = false;
   readonly #clockListeners: (() => void)[] = [];
   readonly #hooks: Hook[] = [];
   #outages: Outage[] = [];
@@ -61,6 +65,7 @@ export class Universe {
   /** Somebody puts the clocks on, or back. */
   turnClocks(ms: number): void {
     this.#skew += ms;
+    this.turned = true;
     this.meet(ms > 0 ? 'K1' : 'K2');
     this.log(`CLOCKS turned by ${ms / 1_000} s`);
     for (const listener of this.#clockListeners) listener();
@@ -103,9 +108,9 @@ export class Universe {
     return Math.floor(low + this.random() * (high - low + 1));
   }
 
-  /** Everything goes well from here on. */
+  /** Everything goes well from here on, but for a crash at an exact place: what is reached late is died at late. */
   calm(): void {
-    this.faults = NO_FAULTS;
+    this.faults = { ...NO_FAULTS, crash_at: this.faults.crash_at };
     this.#outages = [];
     this.#calm = true;
   }
@@ -139,6 +144,7 @@ export class Universe {
     }
     if (!this.#dies(name, count)) return;
     this.happened.add('crash');
+    this.crashes.set(name, (this.crashes.get(name) ?? 0) + 1);
     this.meet(...casesOfCrash(name));
     this.log(`CRASH ${process.name} at ${name}`);
     process.kill();

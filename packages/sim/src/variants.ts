@@ -42,7 +42,15 @@ export async function* everyPlace({ name, make, depth, marks = MARKS }: Family):
   for (const mark of marks) {
     const reached = Math.min(clean.marks.get(mark) ?? 0, depth);
     for (let nth = 1; nth <= reached; nth++) {
-      yield { name: nameAt(name, { mark, nth }), report: await runSchedule(make({ mark, nth })) };
+      const schedule = make({ mark, nth });
+      yield { name: nameAt(name, { mark, nth }), report: diedThere(schedule, mark, await runSchedule(schedule)) };
     }
   }
+}
+
+/** A way that is to die at a place and does not is no way: what it shows it shows without the crash. */
+export function diedThere({ faults }: Schedule, mark: MarkName, report: Report): Report {
+  if (faults.crash_at === null || report.crashes.get(mark) === 1) return report;
+  const text = `was to die at ${mark} once, and did ${report.crashes.get(mark) ?? 0} times`;
+  return { ...report, violations: [...report.violations, { invariant: 'way', text }] };
 }

@@ -11,6 +11,7 @@ import type { ReserveAnswer, SendState } from '@pmail/engine/quota/types.ts';
 import type { Sql } from '@pmail/engine/sql.ts';
 import { misjudged } from './candidates.ts';
 import type { Violation } from './checkers/evidence.ts';
+import { Crash, NetworkLost, ObjectReset, StorageFailed } from './process.ts';
 import type { Universe } from './universe.ts';
 
 /** How far apart a person's word and a report may be to count as having met. */
@@ -42,6 +43,12 @@ export class Watcher {
   /** What objects have done that they must not do. */
   readonly wrong: Violation[] = [];
   readonly #resolved = new Map<MessageId, number>();
+  /** What people have said of each message, whether or not they heard an answer. */
+  readonly said = new Map<MessageId, Set<'sent' | 'not_sent'>>();
+  /** What was said and taken for true, as its mailbox answered. */
+  readonly believed: { message_id: MessageId; outcome: 'sent' | 'not_sent' }[] = [];
+  /** Every report that a mailbox was asked to apply. */
+  readonly brought = new Map<string, DeliveryEvent>();
 
   constructor(universe: Universe, directory: Sql) {
     this.#universe = universe;
@@ -79,6 +86,13 @@ export class Watcher {
   sendState(state: SendState): SendState {
     if (state === 'unknown') this.#universe.meet('S10');
     return state;
+  }
+
+  /** What somebody caught. The world fails in known ways; anything else is a fault of the code that nobody meant. */
+  threw(who: string, error: unknown): void {
+    if (isOfTheWorld(error)) return;
+    const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+    this.wrong.push({ invariant: 'error', text: `${who} threw ${text}` });
   }
 
   begin(identity: IdentityId, { facts }: BeginRequest, answer: BeginAnswer): BeginAnswer {
@@ -140,8 +154,13 @@ export class Watcher {
     return answer;
   }
 
-  resolve(id: MessageId, answer: ResolveAnswer): ResolveAnswer {
+  says(id: MessageId, outcome: 'sent' | 'not_sent'): void {
+    this.said.set(id, (this.said.get(id) ?? new Set()).add(outcome));
+  }
+
+  resolve(id: MessageId, outcome: 'sent' | 'not_sent', answer: ResolveAnswer): ResolveAnswer {
     if (answer.ok) {
+      this.believed.push({ message_id: id, outcome });
       this.#resolved.set(id, this.#universe.now);
       this.#meetPerson(id);
     }
@@ -167,4 +186,8 @@ export class Watcher {
     if (answer.duplicate) this.#universe.meet('V11');
     return answer;
   }
+}
+
+function isOfTheWorld(error: unknown): boolean {
+  return [Crash, NetworkLost, ObjectReset, StorageFailed].some((known) => error instanceof known);
 }

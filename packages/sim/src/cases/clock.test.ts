@@ -83,6 +83,8 @@ describe('K1 the clocks are put on by a year and back again', () => {
     );
     expect(scene.intents.map((intent) => scene.calls(intent).length)).toEqual([1, 1]);
     expect(scene.intents.map((intent) => scene.row(intent).status)).toEqual(['delivered', 'delivered']);
+    // The period and the day of the first were over for the clocks, so the second alone is counted, and once.
+    expect(scene.books).toEqual({ used: 1, held: 0, counted: 1 });
   });
 });
 

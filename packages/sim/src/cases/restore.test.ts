@@ -66,6 +66,18 @@ describe('P7 a mailbox that was put back', () => {
       const { sql } = own.stage.deployment.mailbox(own.identity().identity_id);
       expect(sql.all('SELECT seq FROM outbox WHERE dispatched_at IS NULL')).toEqual([{ seq: 3 }, { seq: 4 }]);
     });
+    const told = new Map(
+      scene.stage.deployment.subscribers.receivers.log.map((post) => [post.event_id as string, post.body]),
+    );
+    const { sql } = scene.stage.deployment.mailbox(scene.identity().identity_id);
+    const rows = sql.all<{ event_id: string; seq: number; payload_json: string }>(
+      'SELECT event_id, seq, payload_json FROM outbox ORDER BY seq',
+    );
+    expect(rows.map(({ seq }) => seq).slice(0, 4)).toEqual([1, 2, 3, 4]);
+    for (const { event_id, seq, payload_json } of rows) {
+      expect(told.get(event_id), `event ${seq}`).toBe(payload_json);
+      expect((JSON.parse(payload_json) as Heard).sequence).toBe(seq);
+    }
     expect(violated(scene)).toEqual([]);
   });
 });

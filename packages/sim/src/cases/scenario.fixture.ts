@@ -4,7 +4,7 @@ import type { SendBody } from '@pmail/core/message/request.ts';
 import type { Waits } from '@pmail/engine/settings.ts';
 import { expect } from 'vitest';
 import type { CaseId } from '../case-list.ts';
-import { type Intent, intend, pursue, type Reply, request } from '../client.ts';
+import { hear, type Intent, intend, pursue, type Reply, request } from '../client.ts';
 import type { Remote } from '../deployment.ts';
 import { type Faults, NO_FAULTS } from '../faults.ts';
 import type { PlannedFault } from '../planned.ts';
@@ -38,6 +38,8 @@ export interface Scenario {
   storm?: number;
   /** When the crons may look less often, in a scenario of many days. */
   quietAfter?: number;
+  /** Reports come as they come and never again at rest, so that what hears them is the service's own patience. */
+  reportsOnce?: boolean;
   /** Cases that the run has to meet. */
   meets: readonly CaseId[];
   /** After so many steps it is given up as one that never comes to rest. */
@@ -90,7 +92,7 @@ export class Scene {
   /** One request of the client, which hears nothing after 30 s. */
   async request(intent: Intent): Promise<Reply> {
     const reply = await request(this.stage.deployment, intent, intent.body);
-    if (reply.ok) intent.answers.push(reply.message);
+    if (reply.ok) hear(this.stage.deployment, intent, reply.message);
     return reply;
   }
 
@@ -200,11 +202,15 @@ export async function play(scenario: Scenario, act: (scene: Scene) => Promise<vo
   const { violations, history: lines, struck, cases } = scene.report;
   const history = lines.join('\n');
   expect(violations, history).toEqual([]);
-  const missed = (scenario.faults ?? []).filter((_fault, index) => struck[index] === 0);
-  expect(missed, `these faults never struck\n${history}`).toEqual([]);
+  const missed = (scenario.faults ?? []).filter((fault, index) => struck[index] !== timesOf(fault));
+  expect(missed, `these faults did not strike as often as they were to\n${history}`).toEqual([]);
   const unmet = scenario.meets.filter((id) => !cases.has(id));
   expect(unmet, `these cases were not met\n${history}`).toEqual([]);
   return scene;
+}
+
+function timesOf(fault: PlannedFault): number {
+  return 'crash' in fault ? 1 : (fault.times ?? 1);
 }
 
 /** The same, and leaves it to the caller to look at what the checkers say. */
@@ -240,6 +246,7 @@ export async function playToRest(
     stormy_ms: storm,
     ...(scenario.start === undefined ? {} : { start: scenario.start }),
     ...(scenario.quietAfter === undefined ? {} : { quiet_after_ms: scenario.quietAfter }),
+    ...(scenario.reportsOnce === undefined ? {} : { reports_once: scenario.reportsOnce }),
     ...(scenario.stepsMax === undefined ? {} : { steps_max: scenario.stepsMax }),
     ...(scenario.waits === undefined ? {} : { waits: scenario.waits }),
     ...(scenario.wiring === undefined ? {} : { wiring: scenario.wiring }),

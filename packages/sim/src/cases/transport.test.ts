@@ -82,7 +82,7 @@ describe('an answer that proves nothing', () => {
   ] as const)(
     '%s %s: uncertain, until the report of the provider tells, and never called again',
     async (id, outcome) => {
-      const scene = await play({ provider: [outcome], meets: [id] }, async (own) => {
+      const scene = await play({ provider: [outcome], meets: [id], reportsOnce: true }, async (own) => {
         const intent = await own.send('key');
         await own.wait(33 * SECOND);
         expect(own.row(intent).status).toMatch(/uncertain|delivered/);
@@ -99,7 +99,7 @@ describe('an answer that proves nothing', () => {
   );
 
   test('T9 none, because the consumer is killed in the middle of the call: uncertain, until a report tells', async () => {
-    const scene = await play({ always: { die_in_call: 1 }, meets: ['T9'] }, async (own) => {
+    const scene = await play({ always: { die_in_call: 1 }, meets: ['T9'], reportsOnce: true }, async (own) => {
       await own.send('key');
       await own.wait(10 * MINUTE);
     });
@@ -119,7 +119,7 @@ describe('an answer that proves nothing', () => {
   });
 
   test('T5 a call that outlasts its claim: its late acceptance settles the message (C6)', async () => {
-    const scene = await play({ always: { slow_transport: 1 }, meets: [] }, async (own) => {
+    const scene = await play({ always: { slow_transport: 1 }, meets: [], reportsOnce: true }, async (own) => {
       const intent = await own.send('key');
       await own.wait(5 * MINUTE + 2 * SECOND);
       own.stage.universe.faults = { ...own.stage.universe.faults, slow_transport: 0 };

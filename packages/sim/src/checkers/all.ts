@@ -1,11 +1,16 @@
 import { countersMatch, holdsAddUp } from './books.ts';
+import { sameBytes } from './bytes.ts';
+import { endsTrue } from './ends.ts';
 import { eventsInOrder, noOrphans, reportsUnderstood } from './events.ts';
 import type { Evidence, Violation } from './evidence.ts';
-import { limitsKept, threadsInTurn } from './limits.ts';
+import { oneMessagePerKey, refusalsTrue } from './keys.ts';
+import { limitsKept } from './limits.ts';
 import { mailboxCounts } from './mailbox-counts.ts';
-import { allowedTransitions, canceledUnsent, nothingLost, oneCall, oneMessagePerKey, sameBytes } from './sends.ts';
+import { canceledUnsent, nothingLost, oneCall } from './sends.ts';
 import { sendersMaySend, suppressionsKept } from './standing.ts';
+import { allowedTransitions } from './statuses.ts';
 import { everythingTold } from './told.ts';
+import { threadsInTurn } from './turns.ts';
 import { webhooksTold } from './webhooks.ts';
 
 type Checker = (evidence: Evidence) => Violation[];
@@ -17,7 +22,9 @@ const WHEN_CALM: readonly Checker[] = [holdsAddUp, oneCall, allowedTransitions, 
 const AT_REST: readonly Checker[] = [
   oneCall,
   oneMessagePerKey,
+  refusalsTrue,
   nothingLost,
+  endsTrue,
   allowedTransitions,
   canceledUnsent,
   countersMatch,
@@ -42,6 +49,6 @@ export function checkWhenCalm(evidence: Evidence): Violation[] {
 const BY_TIMES: readonly Checker[] = [webhooksTold, suppressionsKept, threadsInTurn];
 
 export function checkAtRest(evidence: Evidence): Violation[] {
-  const turned = evidence.since === Number.POSITIVE_INFINITY;
+  const { turned } = evidence.deployment.universe;
   return AT_REST.filter((check) => !turned || !BY_TIMES.includes(check)).flatMap((check) => check(evidence));
 }

@@ -1,8 +1,7 @@
-import type { MessageId } from '@pmail/core/ids.ts';
 import type { Intent } from '../client.ts';
 import type { Deployment } from '../deployment.ts';
 import type { SimIdentity } from '../population.ts';
-import { type DeliveryTrace, type MessageTrace, type Remembered, remember, type Step } from '../remembered.ts';
+import { type DeliveryTrace, type MessageTrace, type Remembered, remember } from '../remembered.ts';
 
 export type { DeliveryTrace, MessageTrace, Step } from '../remembered.ts';
 
@@ -11,10 +10,8 @@ export interface Evidence {
   deployment: Deployment;
   identities: SimIdentity[];
   intents: Intent[];
-  /** Messages that a person has settled, and how. */
-  resolved: Map<MessageId, 'sent' | 'not_sent'>;
   /** Unix ms from which on what happened is to be found in the counters; those of before may be gone.
-   * Infinity: clocks were turned back over a day, so the days that are counted are not those of the rows. */
+   * Infinity: clocks were turned over whole periods, so those that are counted are not those of the rows. */
   since: number;
   /** Unix ms at which faults have stopped. */
   calmAt: number;
@@ -31,12 +28,6 @@ export function messagesOf(evidence: Evidence, identity: SimIdentity): MessageTr
 
 export function deliveriesOf(evidence: Evidence, identity: SimIdentity): DeliveryTrace[] {
   return mailbox(evidence, identity).sql.all<DeliveryTrace>('SELECT * FROM deliveries');
-}
-
-export function traceOf(evidence: Evidence, identity: SimIdentity): Step[] {
-  return mailbox(evidence, identity).sql.all<Step>(
-    'SELECT rowid_ AS rowid, address, old, new FROM sim_trace ORDER BY n',
-  );
 }
 
 /** All of it at once. */

@@ -1,18 +1,14 @@
-import { createHash } from 'node:crypto';
-import { rewriteOriginator } from '@pmail/core/compose/originator.ts';
-import { type DeliveryStatus, isTerminal, type OutboundStatus } from '@pmail/core/delivery/status.ts';
-import { isAllowedTransition } from '@pmail/core/delivery/transitions.ts';
-import { LIMITS } from '@pmail/core/limits.ts';
+import { type DeliveryStatus, isTerminal } from '@pmail/core/delivery/status.ts';
 import { messageOf } from '../client.ts';
-import { PLATFORM_DOMAIN, type SimIdentity } from '../population.ts';
-import type { CallRecord } from '../provider.ts';
+import type { SimIdentity } from '../population.ts';
+import type { Attempt } from '../remembered.ts';
 import {
   deliveriesOf,
   type Evidence,
   type MessageTrace,
   mailbox,
   messagesOf,
-  traceOf,
+  rowsOf,
   type Violation,
 } from './evidence.ts';
 
@@ -31,6 +27,7 @@ export function oneCall(evidence: Evidence): Violation[] {
       else if (!call.answered || !call.refused.includes(recipient)) open.set(id, 'not proven refused');
     }
   }
+  violations.push(...overlapping(evidence).map((text) => ({ invariant: 'I1', text })));
   for (const identity of evidence.identities) {
     const copies = mailbox(evidence, identity).sql.all<{ rfc_message_id: string; n: number }>(
       `SELECT rfc_message_id, COUNT(*) AS n FROM messages WHERE direction = 'inbound'
@@ -39,49 +36,37 @@ export function oneCall(evidence: Evidence): Violation[] {
     for (const { rfc_message_id, n } of copies) {
       violations.push({ invariant: 'I1', text: `${n} copies of ${rfc_message_id} in ${identity.address}` });
     }
-    const attempts = mailbox(evidence, identity).sql.all<{ message_rowid: number; n: number; result: string | null }>(
-      'SELECT message_rowid, n, result FROM attempts ORDER BY message_rowid, n',
-    );
-    attempts.forEach(({ message_rowid, n, result }, index) => {
-      const next = attempts[index + 1];
-      if (next?.message_rowid !== message_rowid) return;
-      if (result !== 'retry_later' && result !== 'accepted' && result !== 'suppressed') {
-        violations.push({
-          invariant: 'I1',
-          text: `attempt ${n} of row ${message_rowid} ended ${result}, yet another began`,
-        });
-      }
-    });
+    const { forgotten } = mailbox(evidence, identity);
+    for (const { attempts } of [rowsOf(evidence, identity), ...forgotten]) {
+      violations.push(...oneAfterAnother(attempts).map((text) => ({ invariant: 'I1', text })));
+    }
   }
   return violations;
 }
 
-/** I1 and I5: a key has one message, one answer, and another body under it changes nothing. */
-export function oneMessagePerKey(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  for (const intent of evidence.intents) {
-    const [first, ...others] = intent.answers.map((answer) => JSON.stringify(answer));
-    for (const other of others) {
-      if (other !== first) violations.push({ invariant: 'I5', text: `${intent.key} was answered in two ways` });
-    }
-    for (const { accepted } of intent.conflicts) {
-      if (accepted && intent.answers.length > 0) {
-        violations.push({ invariant: 'I5', text: `${intent.key} accepted a second body` });
+/** Calls for one message that overlap: the second began when nobody could know how the first had ended. */
+function overlapping({ deployment }: Evidence): string[] {
+  const wrong: string[] = [];
+  for (const [id, calls] of Map.groupBy(deployment.provider.exchanges, ({ message_id }) => message_id)) {
+    calls.forEach(({ begun_at: begun }, index) => {
+      if (calls.slice(0, index).some(({ ended_at: ended }) => ended > begun)) {
+        wrong.push(`a call for ${id} began before the one before it had ended`);
       }
-    }
+    });
   }
-  for (const identity of evidence.identities) {
-    const { universe } = evidence.deployment;
-    const unkeyed = mailbox(evidence, identity).sql.first<{ n: number }>(
-      `SELECT COUNT(*) AS n FROM messages m WHERE direction = 'outbound' AND received_at > ?
-       AND (SELECT COUNT(*) FROM idempotency i WHERE i.message_id = m.id) <> 1`,
-      universe.now - LIMITS.idempotency_retention_ms,
-    );
-    if ((unkeyed?.n ?? 0) > 0) {
-      violations.push({ invariant: 'I1', text: `${unkeyed?.n} messages of ${identity.address} without their own key` });
-    }
-  }
-  return violations;
+  return wrong;
+}
+
+/** By the mailbox's own record, another call only after one of which it is known in time whom it was not taken for. */
+function oneAfterAnother(attempts: readonly Attempt[]): string[] {
+  return attempts.flatMap(({ message_rowid: row, n, result, late, detail_json: detail }, index) => {
+    if (attempts[index + 1]?.message_rowid !== row) return [];
+    if (late === 1) return [`attempt ${n} of row ${row} was over before it ended ${result}, yet another began`];
+    if (result === 'retry_later' || result === 'suppressed') return [];
+    const { deferred = [] } = JSON.parse(detail ?? '{}') as { deferred?: string[] };
+    if (result === 'accepted' && deferred.length > 0) return [];
+    return [`attempt ${n} of row ${row} ended ${result}, yet another began`];
+  });
 }
 
 /** I2: every accepted send has ended, or says that its fate is not known, or waits only for the provider. */
@@ -167,66 +152,4 @@ export function canceledUnsent(evidence: Evidence): Violation[] {
       return canceled.has(id) && !(answered && refused.length === recipients.length);
     })
     .map(({ message_id: id }) => ({ invariant: 'S14', text: `${id} is canceled, and was handed over` }));
-}
-
-const END_CHANGES: Partial<Record<OutboundStatus, readonly string[]>> = {
-  delivered: ['bounced', 'complained'],
-  bounced: ['complained'],
-};
-
-/** I3: statuses move only along the table. */
-export function allowedTransitions(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  for (const identity of evidence.identities) {
-    for (const step of traceOf(evidence, identity)) {
-      if (step.address === null) {
-        const old = step.old as OutboundStatus;
-        if (isTerminal(old) && END_CHANGES[old]?.includes(step.new) !== true) {
-          violations.push({ invariant: 'I3', text: `message row ${step.rowid} went ${step.old} to ${step.new}` });
-        }
-      } else if (!isAllowedTransition(step.old as DeliveryStatus, step.new as DeliveryStatus)) {
-        violations.push({ invariant: 'I3', text: `row ${step.rowid} ${step.address} went ${step.old} to ${step.new}` });
-      }
-    }
-  }
-  return violations;
-}
-
-/** I6: what a transport was handed is what was composed, apart from whom it is from when its domain fell back. */
-export function sameBytes(evidence: Evidence): Violation[] {
-  const violations: Violation[] = [];
-  const composed = new Map<string, string>();
-  for (const identity of evidence.identities) {
-    for (const message of messagesOf(evidence, identity)) {
-      if (message.direction === 'outbound') composed.set(message.id, message.raw_sha256);
-    }
-  }
-  for (const call of evidence.deployment.provider.log) {
-    if (composed.get(call.message_id) !== call.sha256 && !fellBack(evidence, call)) {
-      violations.push({ invariant: 'I6', text: `${call.message_id} was handed over with other bytes` });
-    }
-  }
-  const hashes = new Set(composed.values());
-  for (const identity of evidence.identities) {
-    for (const message of messagesOf(evidence, identity)) {
-      if (message.direction === 'inbound' && !hashes.has(message.raw_sha256)) {
-        violations.push({ invariant: 'I6', text: `${message.id} arrived with bytes nobody composed` });
-      }
-    }
-  }
-  return violations;
-}
-
-/** Whether a call had the stored bytes with nothing but the originator of a message that had fallen back. */
-function fellBack(evidence: Evidence, { message_id: id, from, reply_to: replyTo, sha256 }: CallRecord): boolean {
-  if (!from.endsWith(`@${PLATFORM_DOMAIN}`)) return false;
-  const owner = evidence.identities.find((one) => messagesOf(evidence, one).some((message) => message.id === id));
-  if (owner === undefined) return false;
-  const message = messagesOf(evidence, owner).find((one) => one.id === id);
-  const stored = evidence.deployment.store.objects.get(message?.raw_r2_key ?? '');
-  // A mailbox that was put back may have forgotten that it did.
-  const said = message?.flags_json.includes('sent_via_fallback') === true || mailbox(evidence, owner).restored;
-  if (stored === undefined || !said) return false;
-  const expected = rewriteOriginator(stored.bytes, from, replyTo);
-  return createHash('sha256').update(expected).digest('hex') === sha256;
 }

@@ -10,7 +10,9 @@ export function sendersMaySend(evidence: Evidence): Violation[] {
   );
   return deployment.provider.log.flatMap((call) => {
     const owner = owners.get(call.message_id);
-    if (owner === undefined || call.read_at === null) return [];
+    if (owner === undefined) return [];
+    if (call.read_at === null)
+      return [{ invariant: 'C9', text: `${call.message_id} left, and nobody looked who sends` }];
     const subjects = [owner.identity_id, owner.tenant_id, call.from.split('@')[1] ?? ''];
     const ban = deployment.standing.bans.find(
       (one) => subjects.includes(one.subject) && covers(one, call.read_at ?? 0),

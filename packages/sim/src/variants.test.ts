@@ -1,0 +1,31 @@
+import { describe, expect, test } from 'vitest';
+import { wayOf } from './exhaustive.ts';
+import { report } from './report.fixture.ts';
+import { runSchedule } from './schedule.ts';
+import { installSyncCrypto } from './sync-crypto.ts';
+import { diedThere } from './variants.ts';
+
+installSyncCrypto();
+
+const WAY = 'accept [delivered] x0, crash, at consume.claimed #1';
+
+describe('a way that is to die at a place', () => {
+  const schedule = wayOf(WAY);
+  if (schedule === undefined) throw new Error('no such way');
+
+  test('is broken when it did not, or somewhere else', () => {
+    const texts = (crashes: [never, number][]): string[] =>
+      diedThere(schedule, 'consume.claimed', report({ crashes: new Map(crashes) })).violations.map(({ text }) => text);
+    expect(texts([])).toEqual(['was to die at consume.claimed once, and did 0 times']);
+    expect(texts([['consume.start' as never, 1]])).toHaveLength(1);
+    expect(texts([['consume.claimed' as never, 1]])).toEqual([]);
+  });
+
+  test('dies there, also where that is reached only when faults have stopped', async () => {
+    const early = await runSchedule(schedule);
+    expect(early.crashes).toEqual(new Map([['consume.claimed', 1]]));
+    const late = await runSchedule({ ...schedule, stormy_ms: 1 });
+    expect(late.crashes).toEqual(new Map([['consume.claimed', 1]]));
+    expect([...early.violations, ...late.violations]).toEqual([]);
+  });
+});
