@@ -52,6 +52,8 @@ function betweenTurns(evidence: Evidence, identity: SimIdentity): string[] {
       if (what !== 'joined') continue;
       for (const [other, until] of leases) {
         if (until >= at) wrong.push(`thread ${thread} went on with ${id} before ${other} had its end`);
+        // Whose lease was over has lost the thread, and a claim that comes later does not bring it back (seed 700045).
+        leases.delete(other);
       }
       leases.set(id, at + LIMITS.thread_lock_lease_ms);
     }
