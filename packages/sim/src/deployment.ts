@@ -127,26 +127,31 @@ export class Deployment {
     this.standing = new Standing(universe, this.db);
     this.store = new SimStore(universe);
     this.newId = createIdFactory(universe.random);
+    const threw = (who: string, error: unknown): void => this.watcher.threw(who, error);
     this.outbound = new SimQueue<OutboundJob>(universe, {
       name: 'pm-outbound',
       retriesMax: 100,
+      threw,
       consume: (process, job) => this.#consumeOutbound(process, job),
       about: (job) => (job.kind === 'send' ? job.message_id : null),
     });
     this.inbound = new SimQueue<InboundJob>(universe, {
       name: 'pm-inbound',
       retriesMax: 10,
+      threw,
       consume: (process, job) => consumeInbound(consumerWorld(this, process, null), job),
     });
     this.delivery = new SimQueue<DeliveryEvent>(universe, {
       name: 'pm-delivery-events',
       retriesMax: 20,
+      threw,
       consume: (process, event) => consumeEvent(consumerWorld(this, process, null), event),
     });
     this.subscribers = new Subscribers(this);
     this.webhooks = new SimQueue<WebhookJob>(universe, {
       name: 'pm-webhooks',
       retriesMax: 13,
+      threw,
       consume: async (process, job) => {
         await this.subscribers.consume(process, job);
         return ACK;

@@ -21,6 +21,8 @@ export interface QueueOptions<T> {
   name: string;
   retriesMax: number;
   consume: (process: Process, body: T) => Promise<Disposition>;
+  /** Told of what a consumer throws, which the queue takes for a reason to deliver again. */
+  threw: (who: string, error: unknown) => void;
   /** What a message is about, for those of which an older one may come after a newer one. */
   about?: (body: T) => string | null;
 }
@@ -157,7 +159,8 @@ export class SimQueue<T> {
     this.#noticeOrder(message);
     try {
       return await this.#options.consume(process, structuredClone(message.body));
-    } catch {
+    } catch (error) {
+      this.#options.threw(process.name, error);
       return { kind: 'retry', delay_ms: VISIBILITY_MS };
     }
   }

@@ -35,7 +35,7 @@ describe('a scenario', () => {
               compose: () => {
                 throw new TypeError('x is not a function');
               },
-            } as never,
+            },
           }),
         },
       },
@@ -44,6 +44,20 @@ describe('a scenario', () => {
     expect(scene.report.violations).toContainEqual({
       invariant: 'error',
       text: expect.stringContaining('threw TypeError: x is not a function'),
+    });
+  });
+
+  test('is broken by such an error in a consumer, which its queue would only deliver again', async () => {
+    const newToken = (): string => {
+      throw new TypeError('x is not a function');
+    };
+    const scene = await playToRest(
+      { meets: [], wiring: { consumer: (world) => ({ ...world, newToken }) }, stepsMax: 20_000 },
+      async (own) => void (await own.send('key')),
+    );
+    expect(scene.report.violations).toContainEqual({
+      invariant: 'error',
+      text: expect.stringMatching(/^pm-outbound run \d+ threw TypeError: x is not a function$/),
     });
   });
 });

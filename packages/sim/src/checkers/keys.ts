@@ -57,40 +57,55 @@ export function refusalsTrue(evidence: Evidence): Violation[] {
   });
 }
 
+/** A refusal that was heard, and when. */
+interface Refused {
+  evidence: Evidence;
+  intent: Intent;
+  at: number;
+}
+
+/** What has to be so for a refusal, and what is said when it is not. */
+const CAUSES: Partial<Record<ErrorCode, { text: string; holds: (refused: Refused) => boolean }>> = {
+  daily_cap_reached: {
+    text: 'and there is no cap',
+    holds: (refused) => {
+      const { identity_daily_send_cap: own, tenant_daily_send_cap: all } = tenantOf(refused)?.policy ?? {};
+      return typeof own === 'number' || typeof all === 'number';
+    },
+  },
+  billing_limit: { text: 'and nothing is metered', holds: (refused) => tenantOf(refused)?.granted !== undefined },
+  identity_paused: {
+    text: 'and nobody paused it',
+    holds: (refused) => wasBanned(refused, 'paused') || pausedForAbuse(refused),
+  },
+  tenant_suspended: { text: 'and nobody suspended it', holds: (refused) => wasBanned(refused, 'suspended') },
+  message_too_large: {
+    text: 'and is not large',
+    holds: ({ intent }) => contentOf(intent) > 0.9 * LIMITS.composed_bytes_max,
+  },
+  idempotency_conflict: {
+    text: 'and no other body was taken',
+    holds: ({ intent }) => intent.conflicts.some(mayHaveMade),
+  },
+  // A mailbox that was put back has forgotten what it was to be an answer to.
+  message_not_found: { text: 'and it is there', holds: (refused) => mayBeForgotten(refused) },
+  thread_not_found: { text: 'and it is there', holds: (refused) => mayBeForgotten(refused) },
+  invalid_request: { text: 'and there was somebody to send it to', holds: (refused) => isToItself(refused) },
+};
+
 /** What is wrong with a refusal; null when it was right. */
 function whyRefused(evidence: Evidence, intent: Intent, code: ErrorCode, at: number): string | null {
-  const { identity } = intent;
-  const tenant = evidence.deployment.tenants.find(({ tenant_id }) => tenant_id === identity.tenant_id);
-  const unless = (right: boolean, text: string): string | null => (right ? null : `${code}, ${text}`);
-  switch (code) {
-    case 'daily_cap_reached': {
-      const { identity_daily_send_cap: own, tenant_daily_send_cap: all } = tenant?.policy ?? {};
-      return unless(typeof own === 'number' || typeof all === 'number', 'and there is no cap');
-    }
-    case 'billing_limit':
-      return unless(tenant?.granted !== undefined, 'and nothing is metered');
-    case 'identity_paused':
-      return unless(
-        wasBanned(evidence, intent, 'paused', at) || pausedForAbuse(evidence, intent),
-        'and nobody paused it',
-      );
-    case 'tenant_suspended':
-      return unless(wasBanned(evidence, intent, 'suspended', at), 'and nobody suspended it');
-    case 'message_too_large':
-      return unless(contentOf(intent) > 0.9 * LIMITS.composed_bytes_max, `and has ${contentOf(intent)} bytes`);
-    case 'idempotency_conflict':
-      return unless(intent.conflicts.some(mayHaveMade), 'and no other body was taken');
-    case 'message_not_found':
-    case 'thread_not_found': {
-      // A mailbox that was put back has forgotten what it was to be an answer to.
-      const { restored } = mailbox(evidence, identity);
-      return unless(restored && (intent.target_id !== null || intent.body.thread_id != null), 'and it is there');
-    }
-    case 'invalid_request':
-      return unless(isToItself(evidence, intent), 'and there was somebody to send it to');
-    default:
-      return unless(ERRORS[code].retryable, 'for which there is no cause');
-  }
+  const cause = CAUSES[code];
+  if (cause === undefined) return ERRORS[code].retryable ? null : `${code}, for which there is no cause`;
+  return cause.holds({ evidence, intent, at }) ? null : `${code}, ${cause.text}`;
+}
+
+function tenantOf({ evidence, intent }: Refused): Evidence['deployment']['tenants'][number] | undefined {
+  return evidence.deployment.tenants.find(({ tenant_id }) => tenant_id === intent.identity.tenant_id);
+}
+
+function mayBeForgotten({ evidence, intent: { identity, target_id: target, body } }: Refused): boolean {
+  return mailbox(evidence, identity).restored && (target !== null || body.thread_id != null);
 }
 
 /** Whoever heard nothing may have been accepted. */
@@ -98,9 +113,9 @@ function mayHaveMade({ ok, code }: Conflict): boolean {
   return ok || code === null || code === 'timeout';
 }
 
-function wasBanned({ deployment }: Evidence, { identity, reads }: Intent, what: string, at: number): boolean {
+function wasBanned({ evidence, intent: { identity, reads }, at }: Refused, what: string): boolean {
   const first = Math.min(...reads);
-  return deployment.standing.bans.some(
+  return evidence.deployment.standing.bans.some(
     ({ subject, what: how, from, until }) =>
       how === what &&
       (subject === identity.identity_id || subject === identity.tenant_id) &&
@@ -109,9 +124,9 @@ function wasBanned({ deployment }: Evidence, { identity, reads }: Intent, what: 
   );
 }
 
-function pausedForAbuse({ deployment }: Evidence, { identity }: Intent): boolean {
+function pausedForAbuse({ evidence, intent: { identity } }: Refused): boolean {
   return (
-    deployment.directory.first(
+    evidence.deployment.directory.first(
       "SELECT 1 FROM audit_log WHERE target_id = ? AND action = 'identity.auto_pause'",
       identity.identity_id,
     ) !== undefined
@@ -119,7 +134,7 @@ function pausedForAbuse({ deployment }: Evidence, { identity }: Intent): boolean
 }
 
 /** An answer to what an identity has written to itself is to nobody. */
-function isToItself(evidence: Evidence, { identity, operation, target_id: target }: Intent): boolean {
+function isToItself({ evidence, intent: { identity, operation, target_id: target } }: Refused): boolean {
   if (operation !== 'reply' && operation !== 'reply_all') return false;
   const row = mailbox(evidence, identity).sql.first<{ from_address: string; to_json: string; cc_json: string }>(
     'SELECT from_address, to_json, cc_json FROM messages WHERE id = ?',

@@ -47,6 +47,12 @@ describe('everythingTold finds', () => {
     },
   );
 
+  test('a message that is told to be sent twice', async () => {
+    const scene = await run();
+    tell(scene, 'message.sent', (id) => ({ message: { id } }));
+    expect(found(scene)).toContain('told to be sent 2 times');
+  });
+
   test('a message that is told to be sent, and that nobody took', async () => {
     const refused = await run({ provider: ['reject'] });
     tell(refused, 'message.sent', (id) => ({ message: { id } }));

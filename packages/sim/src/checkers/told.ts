@@ -42,6 +42,7 @@ function toldOnce(evidence: Evidence, rows: Remembered): string[] {
   for (const message of rows.messages) {
     const sent = told.get(`message.sent ${message.id} `) ?? 0;
     const reconciled = told.get(`message.reconciled ${message.id} `) ?? 0;
+    if (sent > 1) wrong.push(`${message.id} was told to be sent ${sent} times`);
     if (sent > 0 && !mayBeSent(evidence, message.id))
       wrong.push(`${message.id} was told to be sent, and nobody took it`);
     // Of mail that nobody knew to be accepted a report tells it, with an event of its own.
