@@ -11,7 +11,7 @@ import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
 import { consumeSend } from '@pmail/engine/consumers/send.ts';
 import { ACK, type MailboxRemote } from '@pmail/engine/consumers/world.ts';
 import { scopeStatements } from '@pmail/engine/directory/facts.ts';
-import { writeUsageDays } from '@pmail/engine/directory/usage.ts';
+import { oldDays, writeUsageDays } from '@pmail/engine/directory/usage.ts';
 import { takeForPoke } from '@pmail/engine/directory/work.ts';
 import type { CancelAnswer } from '@pmail/engine/mailbox/cancel.ts';
 import { MailboxEngine } from '@pmail/engine/mailbox/engine.ts';
@@ -322,6 +322,11 @@ export class Deployment {
         host.invoke((engine) => engine.usageDays()),
       );
       await writeUsageDays(db, id as TenantId, days);
+      const old = oldDays(days, this.universe.now);
+      if (old.length === 0) continue;
+      await this.universe.call(process, 'call', 'usage written', () =>
+        host.invoke((engine) => engine.usageWritten(old)),
+      );
     }
   }
 

@@ -1,5 +1,5 @@
 import { billingOf } from '@pmail/engine/directory/tenants.ts';
-import { pageOfQuotas, writeUsageDays } from '@pmail/engine/directory/usage.ts';
+import { oldDays, pageOfQuotas, writeUsageDays } from '@pmail/engine/directory/usage.ts';
 import type { Env } from '../env.ts';
 import { createLog } from '../log.ts';
 import { quotaStub } from '../objects/remote.ts';
@@ -8,7 +8,7 @@ import { d1 } from '../ports/sql.ts';
 const TENANTS_PER_PAGE = 200;
 
 /**
- * Writes today's and yesterday's usage of every tenant to the directory, where the API reads it. It also enters every
+ * Writes the usage of every tenant, of today, yesterday and what was missed before, to the directory, where the API reads it. It also enters every
  * quota, which puts back an alarm that the platform has lost, and tells it what the directory grants.
  */
 export async function rollUpUsage(env: Env): Promise<void> {
@@ -21,7 +21,12 @@ export async function rollUpUsage(env: Env): Promise<void> {
       const { id, quota_do_id } = tenant;
       try {
         const call = { v: 1 as const, tenant_id: id, identity_id: null, request_id: 'cron' };
-        await writeUsageDays(db, id, await quotaStub(env, quota_do_id).usageDays(call, billingOf(tenant)));
+        const quota = quotaStub(env, quota_do_id);
+        const days = await quota.usageDays(call, billingOf(tenant));
+        await writeUsageDays(db, id, days);
+        // The quota keeps what nobody has written, however long this has been away.
+        const old = oldDays(days, Date.now());
+        if (old.length > 0) await quota.usageWritten(call, old);
       } catch (error) {
         log('warn', 'usage_roll_up_failed', { tenant_id: id, error: error instanceof Error ? error.name : 'unknown' });
       }

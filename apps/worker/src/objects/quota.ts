@@ -12,6 +12,7 @@ import type {
   ReserveRequest,
   UsageAnswer,
 } from '@pmail/engine/quota/types.ts';
+import type { UsageDay } from '@pmail/engine/quota/usage.ts';
 import { config, type Env } from '../env.ts';
 import { createLog, errorPlace } from '../log.ts';
 import { d1, objectSql } from '../ports/sql.ts';
@@ -65,10 +66,15 @@ export class TenantQuota extends DurableObject<Env> {
   }
 
   /** The roll-up of usage, which also brings what the directory grants, should that have been lost on its way here. */
-  usageDays(call: CallContext, billing: Billing): { day: string; metric: string; value: number }[] {
+  usageDays(call: CallContext, billing: Billing): UsageDay[] {
     const engine = this.#owned(call);
     engine.takeBilling(billing);
     return engine.usageDays();
+  }
+
+  /** Days that the roll-up has written. */
+  usageWritten(call: CallContext, days: string[]): void {
+    this.#owned(call).usageWritten(days);
   }
 
   takeBilling(call: CallContext, billing: Billing): void {

@@ -1,7 +1,11 @@
 import type { TenantId } from '@pmail/core/ids.ts';
+import { utcDay } from '@pmail/core/time.ts';
 import type { UsageMetric } from '../quota/types.ts';
+import type { UsageDay } from '../quota/usage.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
 import type { TenantRow } from './tenants.ts';
+
+const DAY_MS = 86_400_000;
 
 /** Usage of a tenant in one UTC day, as the roll-up last wrote it. */
 export interface UsageDayRow {
@@ -36,12 +40,14 @@ export function pageOfQuotas(db: Db, after: string, limit: number): Promise<Quot
   );
 }
 
+/** The days, where the quota keeps some that it could forget once they are written. */
+export function oldDays(days: UsageDay[], now: number): string[] {
+  const old = days.filter(({ day }) => day < utcDay(now - DAY_MS));
+  return [...new Set(old.map(({ day }) => day))];
+}
+
 /** Writes counters over what the roll-up wrote before; a day is written again until it is over. */
-export async function writeUsageDays(
-  db: Db,
-  tenant: TenantId,
-  days: { day: string; metric: string; value: number }[],
-): Promise<void> {
+export async function writeUsageDays(db: Db, tenant: TenantId, days: UsageDay[]): Promise<void> {
   await db.batch(
     days.map(({ day, metric, value }) =>
       statement(

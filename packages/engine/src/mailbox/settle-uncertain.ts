@@ -25,7 +25,7 @@ export function settleByPerson(world: MailboxWorld, row: MessageRow, outcome: 's
       row,
       uncertain.map(({ position }) => position),
     );
-    emitSent(world, after);
+    emitSentOnce(world, after);
   } else if (after.status === 'failed') emitFailed(world, after);
   return after;
 }
@@ -56,11 +56,20 @@ export function settleByProvider(world: MailboxWorld, row: MessageRow, result: T
   }
   const after = rollUpSettled(world, row, reasonOf(result), true);
   emit(world, 'message.reconciled', { message_id: row.id, status: after.status });
-  if (accepted.length > 0) emitSent(world, after);
+  if (accepted.length > 0) emitSentOnce(world, after);
   else if (after.status === 'rejected') emitRejected(world, after, 'detail' in result ? result.detail : null);
   // Somebody of whom it was known before that he was not reached makes the whole one that failed.
   else if (after.status === 'failed') emitFailed(world, after);
   return true;
+}
+
+/** Some may have been known to be taken when the others became uncertain, and the message was told to be sent then. */
+function emitSentOnce(world: MailboxWorld, row: MessageRow): void {
+  const told = world.sql.first(
+    "SELECT 1 FROM outbox WHERE type = 'message.sent' AND json_extract(payload_json, '$.data.message.id') = ?",
+    row.id,
+  );
+  if (told === undefined) emitSent(world, row);
 }
 
 function reasonOf(result: TransportResult): StatusReason | null {

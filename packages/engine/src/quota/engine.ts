@@ -21,7 +21,7 @@ import type {
   ReserveRequest,
   UsageAnswer,
 } from './types.ts';
-import { getUsage, setBilling, takeBilling, usageDays } from './usage.ts';
+import { getUsage, setBilling, takeBilling, type UsageDay, usageDays, usageWritten } from './usage.ts';
 
 /** Repeats of bookkeeping cannot come later than this. */
 const APPLIED_RETENTION_MS = 30 * 86_400_000;
@@ -68,8 +68,12 @@ export class QuotaEngine {
     return getUsage(this.#enter());
   }
 
-  usageDays(): { day: string; metric: string; value: number }[] {
+  usageDays(): UsageDay[] {
     return usageDays(this.#enter());
+  }
+
+  usageWritten(days: string[]): void {
+    usageWritten(this.#enter(), days);
   }
 
   setBilling(mode: BillingMode, granted: Granted): void {

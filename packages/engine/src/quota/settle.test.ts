@@ -168,7 +168,7 @@ describe('usage', () => {
     expect(rig.counted('usage:inbound')).toBe(2);
   });
 
-  test('is counted by UTC day, whatever the zone, and shown for today and yesterday', () => {
+  test('is counted by UTC day, whatever the zone', () => {
     rig.now = Date.UTC(2026, 10, 29, 23, 59);
     rig.settle('m1', { consume: 2 });
     rig.now = Date.UTC(2026, 10, 30, 0, 1);
@@ -180,10 +180,23 @@ describe('usage', () => {
         { day: '2026-11-30', metric: 'sends', value: 1 },
       ]),
     );
+  });
+
+  test('is kept until it was written, and then as long as its day can still be counted on', () => {
+    const days = (): string[] => rig.quota.usageDays().map(({ day, value }) => `${day} ${value}`);
+    rig.now = Date.UTC(2026, 10, 30, 12);
+    rig.settle('m1', { consume: 1, outbound: 0 });
+    // The roll-up is away for days.
+    rig.now = Date.UTC(2026, 11, 3);
+    expect(days()).toEqual(['2026-11-30 1']);
     rig.now = Date.UTC(2026, 11, 1);
-    expect(rig.quota.usageDays()).toEqual([{ day: '2026-11-30', metric: 'sends', value: 1 }]);
+    rig.quota.usageWritten(['2026-11-30']);
+    expect(days()).toEqual(['2026-11-30 1']);
     rig.now = Date.UTC(2026, 11, 2);
-    expect(rig.quota.usageDays()).toEqual([]);
+    rig.quota.usageWritten(['2026-11-29']);
+    expect(days()).toEqual(['2026-11-30 1']);
+    rig.quota.usageWritten(['2026-11-30']);
+    expect(days()).toEqual([]);
     // What the caps count is not usage, and stays.
     expect(rig.counted('sends')).toBe(1);
   });

@@ -57,19 +57,35 @@ function writeBilling({ sql, now }: QuotaEngineWorld, mode: BillingMode, granted
   }
 }
 
-/** Usage counters of one UTC day and the day before, for the hourly roll-up; older ones are dropped here. */
-export function usageDays(world: QuotaEngineWorld): { day: string; metric: string; value: number }[] {
+/** What was used on a UTC day (`YYYY-MM-DD`) of one metric. */
+export interface UsageDay {
+  day: string;
+  metric: string;
+  value: number;
+}
+
+const USAGE = "metric >= 'usage:' AND metric < 'usage;'";
+
+/** Usage counters of today, yesterday and every day before that the roll-up has not said to have written. */
+export function usageDays(world: QuotaEngineWorld): UsageDay[] {
+  return world.sql
+    .all<{ metric: string; window: string; value: number }>(
+      `SELECT metric, window, value FROM counters WHERE ${USAGE} AND window <= ?`,
+      utcDay(world.now()),
+    )
+    .map(({ metric, window, value }) => ({ day: window, metric: metric.slice('usage:'.length), value }));
+}
+
+/** The roll-up has written these days. Those that are over for good are dropped; nothing is counted on them any more. */
+export function usageWritten(world: QuotaEngineWorld, days: string[]): void {
   const { sql } = world;
-  const today = utcDay(world.now());
-  const yesterday = utcDay(world.now() - 86_400_000);
-  return sql.transaction(() => {
-    sql.run("DELETE FROM counters WHERE metric >= 'usage:' AND metric < 'usage;' AND window < ?", yesterday);
-    return sql
-      .all<{ metric: string; window: string; value: number }>(
-        "SELECT metric, window, value FROM counters WHERE metric >= 'usage:' AND metric < 'usage;' AND window IN (?, ?)",
-        today,
-        yesterday,
-      )
-      .map(({ metric, window, value }) => ({ day: window, metric: metric.slice('usage:'.length), value }));
-  });
+  sql.run(
+    `DELETE FROM counters WHERE ${USAGE} AND window < ? AND window IN (SELECT value FROM json_each(?))`,
+    yesterday(world),
+    JSON.stringify(days),
+  );
+}
+
+function yesterday(world: QuotaEngineWorld): string {
+  return utcDay(world.now() - 86_400_000);
 }
