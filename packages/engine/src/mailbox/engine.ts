@@ -200,7 +200,9 @@ export class MailboxEngine {
 
   /** What the quota asks about a hold that has run out of time. */
   sendState(id: MessageId): SendState {
-    const { sql } = this.#enter();
+    const { sql, storing } = this.#enter();
+    // A clock that jumps ends the hold of a request that is still under way.
+    if (storing.has(id)) return 'open';
     const row = findMessage(sql, id);
     // A mailbox that was put back knows only with its ledger whether it has the send.
     if (row === undefined) return isRestored(sql) ? 'open' : 'unknown';

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { DAY, JO, KIM, LEE, MailboxRig, MINUTE, SECOND } from './mailbox.fixture.ts';
 import { accepted, attempt } from './transport.fixture.ts';
@@ -248,4 +249,16 @@ test('a tenant counts its caps by its own day, and usage by the day of UTC', asy
       .map(({ day, value }) => `${day} ${value}`)
       .toSorted(),
   ).toEqual(['2026-11-30 3', '2026-12-01 1']);
+});
+
+test('a clock that jumps over the hold of a request under way does not give its count back (K1)', async () => {
+  const put = rig.blobs.put.bind(rig.blobs);
+  rig.blobs.put = async (...args) => {
+    await put(...args);
+    while (rig.quotaBooks.holds === 0) await setImmediate();
+    rig.clock.now += DAY;
+    await rig.quota.alarm();
+  };
+  await rig.send({});
+  expect(rig.quotaBooks).toMatchObject({ held: 1, holds: 1, counted: 1 });
 });
