@@ -230,33 +230,38 @@ export class MailboxEngine {
 
   /**
    * The platform alarm. Every due purpose gets its turn whatever the others do, and one that fails stays armed: the
-   * platform's own retries are few, and would be replaced by the next alarm anyway. It throws only where nothing at all
-   * can be written; then those retries and the cron's poke are what is left.
+   * platform's own retries are few, and would be replaced by the next alarm anyway. It throws only where not even
+   * that can be written: an alarm armed again would fire at once, and the platform's retries come slower each time. After
+   * them the cron's poke is what is left.
    */
   async alarm(): Promise<void> {
     const world = this.#world;
     world.alarms.armed = undefined;
     const now = world.now();
+    let full: Error | undefined;
     for (const { purpose } of dueDeadlines(world.sql, now)) {
       try {
         await this.#run(purpose);
       } catch (error) {
         world.log('error', 'mailbox_alarm_failed', { purpose, error: error instanceof Error ? error.name : 'unknown' });
-        this.#putOff(purpose);
+        const fault = this.#putOff(purpose);
+        full ??= fault;
       }
     }
+    if (full !== undefined) throw full;
     // What was due may have been put off to where the clock once was.
     pullMailBack(world);
     rearm(world);
   }
 
-  /** Where even that cannot be written the purpose stays due. */
-  #putOff(purpose: string): void {
+  /** @returns what stands against writing even that */
+  #putOff(purpose: string): Error | undefined {
     const world = this.#world;
     try {
       setDeadline(world, purpose, world.now() + FAILED_PURPOSE_RETRY_MS);
-    } catch {
-      world.log('error', 'alarm_not_put_off', { purpose });
+      return undefined;
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
     }
   }
 
