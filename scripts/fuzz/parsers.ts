@@ -4,6 +4,7 @@ import { headers, html, ids, lines, mime, subjects } from './mail.ts';
 import { certificateUrls, notifications } from './notifications.ts';
 import { relayExchanges } from './relay.ts';
 import { bounceMails, cloudflareEvents, sesEvents } from './reports.ts';
+import { htmlRuns, mailRuns } from './runs.ts';
 import { names, signedLinks, threadTokens } from './tokens.ts';
 import { ipAddresses, webhookUrls } from './urls.ts';
 
@@ -14,7 +15,9 @@ export const FUZZERS: readonly Fuzzer[] = [
   headers,
   mime,
   lines,
+  mailRuns,
   html,
+  htmlRuns,
   ids,
   subjects,
   bounceMails,

@@ -88,8 +88,8 @@ describe('a journal copy', () => {
     expect(await learned()).toBeNull();
   });
 
-  test('to an address that names nothing is taken, and teaches nothing', async () => {
-    await receive('journal+x@agents.example', [COPY.join('\r\n')]);
+  test('to an address that names nothing is taken without being read, and teaches nothing', async () => {
+    expect(await receive('journal+x@agents.example', [COPY.join('\r\n')])).toBe(0);
     expect(await learned()).toBeNull();
   });
 });

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import PostalMime, { type Email, type PostalMimeOptions } from 'postal-mime';
+import PostalMime, { type Attachment, type PostalMimeOptions } from 'postal-mime';
 import { describe, expect, it } from 'vitest';
-import { type ParserWork, parseBounded } from './bounded-parser.ts';
+import { type ParsedTree, type ParserWork, parseBounded } from './bounded-parser.ts';
 import { createComposer } from './compose.ts';
 import { COMPOSE_CASES } from './compose-cases.ts';
+import { renderBodies, type TextParts } from './text-parts.ts';
 
 const OPTIONS: PostalMimeOptions = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer' };
 const FROM = 'From: Jo <jo@example.net>\r\n';
@@ -14,19 +15,36 @@ function latin1(text: string): Buffer {
 }
 
 /** What was read, the bytes of attachments as text, so that two results can be compared. */
-function comparable(email: Email): unknown {
-  const attachments = email.attachments.map((part) => ({
+function comparable({ headers, text, html, attachments }: ParsedTree): unknown {
+  const files = attachments.map(({ description: _, ...part }: Attachment) => ({
     ...part,
     content: Buffer.from(part.content as ArrayBuffer).toString('latin1'),
   }));
-  return { ...email, attachments };
+  return { headers, text: text || undefined, html: html || undefined, attachments: files };
+}
+
+/** What the parser reads by itself; only how it makes text of HTML may differ. */
+function parsersOwn(raw: Uint8Array): Promise<ParsedTree> {
+  const parser = new PostalMime(OPTIONS) as unknown as {
+    textMap: Map<object, TextParts>;
+    textContent: Record<string, string>;
+    renderTextContent: () => void;
+    parse: (raw: Uint8Array) => Promise<ParsedTree>;
+  };
+  const render = parser.renderTextContent.bind(parser);
+  parser.renderTextContent = () => {
+    render();
+    const { text } = renderBodies([...parser.textMap.values()]);
+    if (text !== undefined) parser.textContent['plain'] = text;
+  };
+  return parser.parse(raw);
 }
 
 async function expectTheSame(raw: Uint8Array): Promise<void> {
   const { email, cut, work } = await parseBounded(raw, OPTIONS);
   expect(cut).toBe(false);
   expect(work.body_lines).toBeLessThanOrEqual(1);
-  expect(comparable(email)).toEqual(comparable(await PostalMime.parse(raw, OPTIONS)));
+  expect(comparable(email)).toEqual(comparable(await parsersOwn(raw)));
 }
 
 describe('what is read is what the parser by itself reads', () => {
@@ -103,7 +121,7 @@ describe('what the parser is handed is bounded', () => {
     for (const line of ['x\n', 'a:b\n', ' folded\n']) {
       const message = await parseBounded(latin1(`${FROM}X: y\n${line.repeat(100_000)}\nbody`), OPTIONS);
       expect(message).toMatchObject({ cut: true, work: { header_lines: 20_001 } });
-      expect(message.email.from?.address).toBe('jo@example.net');
+      expect(message.email.headers[0]).toMatchObject({ key: 'from', value: 'Jo <jo@example.net>' });
     }
     const parts = `--b\n${'a:b\n'.repeat(1_000)}\nx\n`.repeat(100);
     expect(await parseBounded(latin1(MIXED + parts), OPTIONS)).toMatchObject({

@@ -1,5 +1,6 @@
-import PostalMime, { type Email, type PostalMimeOptions } from 'postal-mime';
+import PostalMime, { type Attachment, type Header, type PostalMimeOptions } from 'postal-mime';
 import { type LeafDecoder, leafDecoder } from './leaf-decoders.ts';
+import { renderBodies, type TextParts } from './text-parts.ts';
 
 /** Delimiter lines of one message that are read; the parser keeps a node for each part. */
 const DELIMITERS_COUNT_MAX = 2_000;
@@ -9,6 +10,16 @@ const HEADER_LINES_COUNT_MAX = 20_000;
 const TEXT_BYTES_MAX = 8 * 1024 * 1024;
 /** Lines of `format=flowed` text that are joined to paragraphs; longer text is left as it was sent. */
 const FLOWED_LINES_COUNT_MAX = 200_000;
+/** Characters of a file's name that are decoded; it is cut to a few hundred bytes afterwards. */
+const NAME_CHARS_MAX = 8_000;
+
+/** What was read, undecoded but for the names of files. */
+export interface ParsedTree {
+  headers: Header[];
+  text?: string;
+  html?: string;
+  attachments: Attachment[];
+}
 
 /** What the parser costs: the lines it was handed one by one. */
 export interface ParserWork {
@@ -24,14 +35,21 @@ interface ParserInside {
   readPos: number;
   boundaries: readonly Boundary[];
   currentNode: NodeInside;
+  root: { headers: Header[] };
+  attachments: Attachment[];
+  textMap: ReadonlyMap<object, TextParts>;
   readLine(): { bytes: Uint8Array; done: boolean };
-  parse(raw: Uint8Array): Promise<Email>;
+  collectAttachment(node: NodeInside, ...others: unknown[]): void;
+  renderTextContent(): void;
+  buildMessage(): ParsedTree;
+  parse(raw: Uint8Array): Promise<ParsedTree>;
 }
 
 interface NodeInside {
   state: 'header' | 'body' | 'finished';
   contentType: { multipart: string | false; parsed: { value: string; params: Record<string, string> } };
-  contentDisposition: { parsed: { value: string } };
+  contentDisposition: { parsed: { value: string; params: Record<string, string> } };
+  contentDescription?: string;
   contentTransferEncoding: { encoding: string };
   contentDecoder: LeafDecoder | null;
 }
@@ -43,7 +61,8 @@ interface Boundary {
 /**
  * Parses a message at a small cost for each byte, whatever its lines are. By itself the parser takes some ten
  * microseconds for a line, however short. Here it reads what makes the structure, header fields and delimiters, so many
- * of them; the lines between go to the part they belong to without it.
+ * of them; the lines between go to the part they belong to without it. Nor does it decode header fields and make text of
+ * HTML, for which there are headers and bodies that take it hours.
  *
  * @returns `cut`: whether something was left out, because there was more structure or text than is read, or a text was
  *   left as it was sent
@@ -52,13 +71,35 @@ interface Boundary {
 export async function parseBounded(
   raw: Uint8Array,
   options: PostalMimeOptions,
-): Promise<{ email: Email; cut: boolean; work: ParserWork }> {
+): Promise<{ email: ParsedTree; cut: boolean; work: ParserWork }> {
   const parser = new PostalMime(options) as unknown as ParserInside;
   const readLine = parser.readLine.bind(parser);
   const reader = new Reader(parser);
   parser.readLine = () => (reader.next() ? readLine() : reader.end());
+  const collectAttachment = parser.collectAttachment.bind(parser);
+  parser.collectAttachment = (node, ...others) => {
+    boundNames(node);
+    collectAttachment(node, ...others);
+  };
+  parser.renderTextContent = () => {};
+  parser.buildMessage = () => ({
+    headers: parser.root.headers,
+    ...renderBodies([...parser.textMap.values()]),
+    attachments: parser.attachments,
+  });
   const email = await parser.parse(raw);
   return { email, cut: reader.cut, work: reader.work };
+}
+
+function boundNames(node: NodeInside): void {
+  for (const { params } of [node.contentDisposition.parsed, node.contentType.parsed]) {
+    for (const key of ['filename', 'name']) {
+      const name = params[key];
+      if (name !== undefined) params[key] = name.slice(0, NAME_CHARS_MAX);
+    }
+  }
+  // Nobody reads it.
+  delete node.contentDescription;
 }
 
 class Reader {

@@ -49,6 +49,11 @@ describe('htmlToText', () => {
     ['a link on an image', '<a href="https://x.example/"><img alt="Go"></a>', '[image: Go] (https://x.example/)'],
     ['a link without text', '<a href="https://x.example/"><img></a>', 'https://x.example/'],
     [
+      'a link in a link',
+      '<a href="https://x.example/"><b><a href="https://y.example/">y</a></b></a>',
+      'y (https://y.example/) (https://x.example/)',
+    ],
+    [
       'a link in a cell',
       '<table><tr><td>a</td><td><a href="https://x.example/">b</a></td></tr></table>',
       'a | b (https://x.example/)',

@@ -2,7 +2,8 @@
 // oxlint-disable-next-line typescript/triple-slash-reference
 /// <reference path="./vendor.d.ts" />
 import { type BlockTextBuilder, compile, type DomNode, type Options, type TableCell, type Walk } from 'html-to-text';
-import { HTML_CHARS_MAX, shallow } from './shallow.ts';
+import { shallow } from './shallow.ts';
+import { withoutAround, withoutTrailing } from './trim.ts';
 
 /** Quotes and lists nested deeper are plain lines; every level lengthens every line inside. */
 const PREFIX_DEPTH_MAX = 16;
@@ -17,7 +18,7 @@ const OPTIONS: Options = {
   wordwrap: false,
   // A no-break space is a blank like any other in plain text.
   whitespaceCharacters: ' \t\r\n\f\u00a0',
-  limits: { maxDepth: 250, ellipsis: '', maxInputLength: HTML_CHARS_MAX },
+  limits: { maxDepth: 250, ellipsis: '' },
   formatters: {
     link: formatLink,
     picture: formatPicture,
@@ -54,22 +55,33 @@ const convert = compile(OPTIONS);
  * around it; `""` when the HTML shows no text.
  */
 export function htmlToText(html: string): string {
-  const text = convert(shallow(html));
-  return text
+  return convert(shallow(html))
     .replaceAll('\u00a0', ' ')
     .replace(/\r\n?/g, '\n')
-    .replace(/[ \t]+$/gm, '')
+    .split('\n')
+    .map((line) => withoutTrailing(line, ' \t'))
+    .join('\n')
     .replace(/\n{4,}/g, '\n\n\n')
     .trim();
 }
 
+/** Links in which another link stands: reading what each of them shows would read the innermost once for every one. */
+const AROUND_LINKS = new WeakSet<DomNode>();
+
 function formatLink(element: DomNode, walk: Walk, builder: BlockTextBuilder): void {
+  const outer = linkAround(element);
+  if (outer !== undefined) AROUND_LINKS.add(outer);
   walk(element.children, builder);
   const url = element.attribs?.['href'] ?? '';
   if (!/^(?:https?|mailto):/i.test(url)) return;
-  const label = labelOf(element).replace(/\s+/gu, ' ').trim();
+  const label = AROUND_LINKS.has(element) ? null : labelOf(element).replace(/\s+/gu, ' ').trim();
   if (label === '') builder.addInline(url, { noWordTransform: true });
   else if (label !== url && `mailto:${label}` !== url) builder.addInline(` (${url})`, { noWordTransform: true });
+}
+
+function linkAround(element: DomNode): DomNode | undefined {
+  for (let node = element.parent; node; node = node.parent) if (node.name === 'a') return node;
+  return undefined;
 }
 
 /** What a link shows, to tell whether it says more than its target. */
@@ -102,8 +114,7 @@ function formatQuote(element: DomNode, walk: Walk, builder: BlockTextBuilder): v
 }
 
 function quoted(text: string): string {
-  return text
-    .replace(/^\n+|\n+$/g, '')
+  return withoutAround(text, '\n')
     .split('\n')
     .map((line) => (line === '' ? '>' : `> ${line}`))
     .join('\n');
@@ -112,13 +123,24 @@ function quoted(text: string): string {
 function formatList(element: DomNode, walk: Walk, builder: BlockTextBuilder): void {
   const items = (element.children ?? []).filter((child) => child.type === 'tag' || !isBlank(child));
   if (items.length === 0) return;
-  const prefixed = prefixDepth(element) < PREFIX_DEPTH_MAX;
-  const start = Number(element.attribs?.['start'] ?? '1');
+  if (prefixDepth(element) < PREFIX_DEPTH_MAX) formatItems(element, items, walk, builder);
+  // A list indents the lines of all lists in it, by nothing too, which costs as much; blocks leave them as they are.
+  else for (const item of items) formatLine(item, walk, builder);
+}
+
+function formatLine(item: DomNode, walk: Walk, builder: BlockTextBuilder): void {
+  builder.openBlock({ leadingLineBreaks: 1 });
+  walk([item], builder);
+  builder.closeBlock({ trailingLineBreaks: 1 });
+}
+
+function formatItems(list: DomNode, items: readonly DomNode[], walk: Walk, builder: BlockTextBuilder): void {
+  const start = Number(list.attribs?.['start'] ?? '1');
   let index = Number.isSafeInteger(start) ? start : 1;
   builder.openList({ interRowLineBreaks: 1, leadingLineBreaks: 1 });
   for (const item of items) {
-    const isItem = prefixed && item.name === 'li';
-    builder.openListItem({ prefix: !isItem ? '' : element.name === 'ol' ? `${index++}. ` : '- ' });
+    const prefix = list.name === 'ol' ? () => `${index++}. ` : () => '- ';
+    builder.openListItem({ prefix: item.name === 'li' ? prefix() : '' });
     walk([item], builder);
     builder.closeListItem();
   }
@@ -169,12 +191,12 @@ function tableToString(rows: TableCell[][]): string {
   let afterTall = false;
   for (const cells of rows) {
     const texts = cells.map(({ text }) => text.trim());
-    while (texts[0] === '') texts.shift();
-    while (texts.at(-1) === '') texts.pop();
-    if (texts.length === 0) continue;
+    const first = texts.findIndex((text) => text !== '');
+    if (first < 0) continue;
+    const shown = texts.slice(first, texts.findLastIndex((text) => text !== '') + 1);
     // Cells of several lines are columns of a layout; beside each other their lines would mix.
-    const tall = texts.some((text) => text.includes('\n'));
-    const line = tall ? texts.filter((text) => text !== '').join('\n') : texts.join(' | ');
+    const tall = shown.some((text) => text.includes('\n'));
+    const line = tall ? shown.filter((text) => text !== '').join('\n') : shown.join(' | ');
     out += out === '' ? line : `${tall || afterTall ? '\n\n' : '\n'}${line}`;
     afterTall = tall;
   }

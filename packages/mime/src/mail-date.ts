@@ -12,16 +12,22 @@ const ZONES: Record<string, number> = {
   PDT: -420,
 };
 
+/** A date with a long comment behind it; the rest is not looked at. */
+const DATE_CHARS_MAX = 256;
+
+// What may be white space on both sides of a comma must not be two repeats beside each other: without the comma, a run of
+// blanks would be parted in every possible way.
 const DATE =
-  /^(?:[a-z]+\s*,?\s+)?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{2,4})\s+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([a-z]+))?/i;
+  /^(?:[a-z]+(?:\s*,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{2,4})\s+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([a-z]+))?/i;
 
 /**
  * Unix ms of a Date header (RFC 5322 section 3.3 with the obsolete forms of 4.3), or `null`. `Date.parse` is not used
  * for it: it reads a time without a zone in the zone of the machine.
  */
 export function parseMailDate(value: string): number | null {
-  const match = DATE.exec(value.replace(/\([^()]*\)/g, ' ').trim());
-  if (match === null) return isoDate(value);
+  const text = value.trim().slice(0, DATE_CHARS_MAX);
+  const match = DATE.exec(text.replace(/\([^()]*\)/g, ' ').trim());
+  if (match === null) return isoDate(text);
   const [, day, monthName = '', yearText = '', hour, minute, second = '0', sign, zoneHours, zoneMinutes, name] = match;
   const month = MONTHS.indexOf(monthName.toLowerCase());
   let year = Number(yearText);

@@ -1,7 +1,8 @@
 import { type Mailbox, parseAddress } from '@pmail/core/address/address.ts';
 import { HOP_HEADER } from '@pmail/core/compose/headers.ts';
 import { parseMessageIds } from '@pmail/core/threading/message-id.ts';
-import { addressParser, decodeWords, type Header } from 'postal-mime';
+import { addressParser, type Header } from 'postal-mime';
+import { decodeWords, isEncoded } from './decode-words.ts';
 import { headerText } from './encoded-word.ts';
 import { parseMailDate } from './mail-date.ts';
 
@@ -60,14 +61,62 @@ function mailboxes(values: readonly string[]): { list: Mailbox[]; count: number 
   const list: Mailbox[] = [];
   let count = 0;
   for (const value of values) {
-    for (const { address, name } of addressParser(value, { flatten: true })) {
-      if (address === undefined || address === '') continue;
+    for (const { address, name } of splitMailboxes(value)) {
+      if (address === '') continue;
       count++;
       const parsed = parseAddress(address);
       if (parsed.ok) list.push({ address: parsed.address, name: headerText(name).trim() });
     }
   }
   return { list, count };
+}
+
+/** In place of each question mark while a field is split: half a character, which no header that was decoded holds. */
+const NO_MARK = '\ud800';
+
+/** The splitter must see no encoded-word, or it decodes names in its own way, which takes it minutes for a long one. */
+function splitMailboxes(value: string): { address: string; name: string }[] {
+  return splitUndecoded(value).flatMap(({ address, name: undecoded }) => {
+    const name = decodeWords(undecoded);
+    if (address !== '' || name === undecoded) return [{ address, name }];
+    // Some programs encode a mailbox as a whole. What stands beside encoded words and is no address may be one to others.
+    if (!isEncoded(undecoded)) return [{ address: undecoded, name }];
+    return /<[^<>@]+@[^<>]+>/.test(name) ? splitUndecoded(name) : [];
+  });
+}
+
+function splitUndecoded(value: string): { address: string; name: string }[] {
+  const undecoded = withoutGroups(value).replaceAll('?', NO_MARK);
+  return addressParser(undecoded, { flatten: true }).map(({ address = '', name }) => ({
+    address: address.replaceAll(NO_MARK, '?'),
+    name: name.replaceAll(NO_MARK, '?'),
+  }));
+}
+
+const CLOSING: Partial<Record<string, string>> = { '"': '"', '(': ')', '<': '>' };
+
+/**
+ * The mailboxes of a field without the groups around them (RFC 5322 section 3.4). The splitter reads what stands in a
+ * group once more for each group around it, and takes fifty of them.
+ */
+function withoutGroups(value: string): string {
+  if (!value.includes(':')) return value;
+  const members: string[] = [];
+  let start = 0;
+  let closing: string | undefined;
+  for (let i = 0; i < value.length; i++) {
+    const char = value.charAt(i);
+    if (closing !== undefined) {
+      if (char === closing) closing = undefined;
+      else if (char === '\\' && closing === '"') i++;
+      continue;
+    }
+    closing = CLOSING[char];
+    if (char === ',' || char === ';') members.push(value.slice(start, i));
+    if (char === ',' || char === ';' || char === ':') start = i + 1;
+  }
+  members.push(value.slice(start));
+  return members.join(',');
 }
 
 function messageIds(value: string): string[] {

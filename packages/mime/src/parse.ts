@@ -1,8 +1,8 @@
 import type { Mailbox } from '@pmail/core/address/address.ts';
 import { boundFilename, cleanFilename } from '@pmail/core/compose/filename.ts';
 import { utf8 } from '@pmail/core/hash.ts';
-import type { Attachment, Email, Header } from 'postal-mime';
-import { parseBounded } from './bounded-parser.ts';
+import type { Attachment, Header } from 'postal-mime';
+import { type ParsedTree, parseBounded } from './bounded-parser.ts';
 import { decoded, type MailHeaders, readHeaders } from './mail-headers.ts';
 
 /** Nesting that ordinary mail stays far below; deeper mail is read too, but marked. */
@@ -91,7 +91,7 @@ export async function parseMail(raw: Uint8Array): Promise<ParsedMail> {
   };
 }
 
-async function parseTree(raw: Uint8Array): Promise<{ email: Email; whole: boolean; degraded: boolean }> {
+async function parseTree(raw: Uint8Array): Promise<{ email: ParsedTree; whole: boolean; degraded: boolean }> {
   for (const depth of [NESTING_DEPTH_NORMAL, NESTING_DEPTH_MAX]) {
     try {
       const { email, cut } = await parseWith(raw, depth);
@@ -104,7 +104,7 @@ async function parseTree(raw: Uint8Array): Promise<{ email: Email; whole: boolea
     const { email } = await parseWith(headerBlock(raw).subarray(0, HEADER_BYTES_MAX), NESTING_DEPTH_NORMAL);
     return { email, whole: false, degraded: true };
   } catch {
-    return { email: { headers: [], headerLines: [], attachments: [] }, whole: false, degraded: true };
+    return { email: { headers: [], attachments: [] }, whole: false, degraded: true };
   }
 }
 
@@ -121,7 +121,7 @@ function attempt<T>(read: () => T): T | undefined {
   }
 }
 
-async function readContent(email: Email, raw: Uint8Array): Promise<Content> {
+async function readContent(email: ParsedTree, raw: Uint8Array): Promise<Content> {
   const text = bodyText(email.text);
   const html = bodyText(email.html);
   const parts = email.attachments.slice(0, ATTACHMENTS_COUNT_MAX);

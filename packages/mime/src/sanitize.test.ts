@@ -91,6 +91,15 @@ describe('sanitizeHtml', () => {
     expect(sanitizeHtml('<a href=" \n https://x.example/ ">t</a>')).toContain('href="https://x.example/"');
   });
 
+  it('asks for a < in a link as browsers do, and keeps no link that is longer than any', () => {
+    expect(sanitizeHtml('<a href="https://x.example/<!-- -->?a=<b>">t</a>')).toContain(
+      'href="https://x.example/%3C!-- --&gt;?a=%3Cb&gt;"',
+    );
+    const long = `https://x.example/${'y'.repeat(7_000)}`;
+    expect(sanitizeHtml(`<a href="${long}">t</a>`)).toContain(long);
+    expect(sanitizeHtml(`<a href="${long.repeat(2)}">t</a><img src="cid:${long.repeat(2)}">`)).toBe('<a>t</a><img />');
+  });
+
   it('shows images of the message only, and keeps the alternative text of others', () => {
     expect(sanitizeHtml('<img src="cid:a@b" alt="A" width="1" height="2">')).toBe(
       '<img src="cid:a@b" alt="A" width="1" height="2" />',

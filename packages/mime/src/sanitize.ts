@@ -3,6 +3,7 @@
 /// <reference path="./vendor.d.ts" />
 import sanitize, { type Options } from 'sanitize-html';
 import { shallow } from './shallow.ts';
+import { withoutAround } from './trim.ts';
 
 const TAGS =
   'a abbr b bdi bdo blockquote br caption center cite code col colgroup dd del details dfn div dl dt em figcaption ' +
@@ -68,9 +69,20 @@ export function sanitizeHtml(html: string): string {
   return safe;
 }
 
-/** The URL as a browser reads it: white space and control characters around and inside do not count. */
+/** Far longer than any address that is meant to be opened; one that is longer is none. */
+const URL_CHARS_MAX = 8 * 1024;
+
+const AROUND_URLS = String.fromCharCode(...Array.from({ length: 0x21 }, (_, code) => code));
+
+/**
+ * The URL as a browser reads it: white space and control characters around and inside do not count, and a `<` is asked for
+ * as `%3C`. The library would look for comments in it, and copy the whole address for each that it finds.
+ */
 function bareUrl(value: string | undefined): string {
-  return (value ?? '').replace(/^[\x00-\x20]+|[\x00-\x20]+$|[\t\r\n]+/g, '');
+  if (value === undefined || value.length > URL_CHARS_MAX) return '';
+  return withoutAround(value, AROUND_URLS)
+    .replace(/[\t\r\n]+/g, '')
+    .replaceAll('<', '%3C');
 }
 
 function linkAttributes(attribs: Record<string, string>): Record<string, string> {

@@ -16,6 +16,16 @@ test('tags opened without end lose the deepest of them, and no text', () => {
   expect(out).toContain('<p>after</p>');
 });
 
+test('comments, scripts and end tags of nothing go, and leave no tag behind', () => {
+  expect(shallow('a<!-- <b> --!>b<!x>c<?y>d<!-->e<!--->f</x>g</>h</ i>j')).toBe('abcdefghj');
+  expect(shallow('a<script>if (a<b) </scripts></SCRIPT\n>b<title/><b></title>c<plaintext><b>d')).toBe('abc<b>d');
+  expect(shallow('<<!---->script>x<<!-- -->/b> 1 < 2 <')).toBe('&lt;script>x&lt;/b> 1 < 2 <');
+  expect(shallow('<b title="<i>" <u>x</b <i>')).toBe('<b title="&lt;i>" &lt;u>x</b &lt;i>');
+  expect(shallow('a<p b="c>d')).toBe('a');
+  expect(shallow('</p>a</br>b<br></br>')).toBe('</p>a</br>b<br></br>');
+  expect(shallow('<svg><title>a</title><style/></svg><svg/><style>b</style>c')).toBe('<svg>a</svg>c');
+});
+
 test('what is longer than anybody reads is cut', () => {
   expect(shallow('a'.repeat(HTML_CHARS_MAX + 5))).toHaveLength(HTML_CHARS_MAX);
 });
@@ -28,6 +38,16 @@ test.each([
   ['half opened', '<b '.repeat(1_500_000)],
   ['closed only', '</b>'.repeat(1_000_000)],
   ['lists', '<ul><li>'.repeat(500_000)],
+  ['closed by others only', '<b></x>'.repeat(300_000)],
+  ['closed in comments', '<b><!--</b>-->'.repeat(150_000)],
+  ['closed in attributes', '<b><i title="</b></i>"></i>'.repeat(75_000)],
+  ['closed in scripts', '<b><script></b></script>'.repeat(85_000)],
+  ['closed in styles of a picture', '<svg><b><style></b></style></svg>'.repeat(60_000)],
+  ['closed where others were', '<p><div></p>'.repeat(170_000)],
+  ['comments that never end', '<!--'.repeat(500_000)],
+  ['scripts that never end', '<svg><script>'.repeat(160_000)],
+  ['attributes that never end', '<a href="'.repeat(230_000)],
+  ['forms', '<form>'.repeat(350_000)],
 ])('megabytes of tags that are %s are read', (_what, html) => {
   const safe = sanitizeHtml(html);
   expect(sanitizeHtml(safe)).toBe(safe);

@@ -1,4 +1,5 @@
 import { domainOf, localPartOf } from '@pmail/core/address/address.ts';
+import { readJournal } from '@pmail/core/cloudflare/message-id.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import { receiveJournal } from '@pmail/engine/consumers/journal.ts';
 import { readMail } from '@pmail/mime/read-mail.ts';
@@ -19,6 +20,8 @@ export async function receiveEmail(mail: RoutedMail, env: Env): Promise<void> {
   const forJournal = localPartOf(recipient).startsWith('journal+') && domainOf(recipient) === platform_domain;
   if (!forJournal) throw new Error('inbound mail is not taken in yet');
   const world = consumerWorld(env, newId('req', Date.now()), null);
+  // Anybody can write to a made-up address here; reading what they wrote would be work for nothing.
+  if (readJournal(recipient) === undefined) return world.count('journal_ignored_total');
   const header = await readHeader(mail.raw);
   const { rfc_message_id, from, subject } = await readMail(header);
   await receiveJournal(world, { recipient, message_id: rfc_message_id ?? '', from: from?.address ?? null, subject });
