@@ -16,8 +16,9 @@ function latin1(text: string): Buffer {
 
 /** What was read, the bytes of attachments as text, so that two results can be compared. */
 function comparable({ headers, text, html, attachments }: ParsedTree): unknown {
-  const files = attachments.map(({ description: _, ...part }: Attachment) => ({
+  const files = attachments.map((part: Attachment) => ({
     ...part,
+    description: undefined,
     content: Buffer.from(part.content as ArrayBuffer).toString('latin1'),
   }));
   return { headers, text: text || undefined, html: html || undefined, attachments: files };
