@@ -61,8 +61,8 @@ interface Boundary {
 /**
  * Parses a message at a small cost for each byte, whatever its lines are. By itself the parser takes some ten
  * microseconds for a line, however short. Here it reads what makes the structure, header fields and delimiters, so many
- * of them; the lines between go to the part they belong to without it. Nor does it decode header fields and make text of
- * HTML, for which there are headers and bodies that take it hours.
+ * of them; the lines between go to the part they belong to without it. Nor does it decode header fields or make text of
+ * HTML: there are some of each that take it hours.
  *
  * @returns `cut`: whether something was left out, because there was more structure or text than is read, or a text was
  *   left as it was sent

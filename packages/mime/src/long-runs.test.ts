@@ -5,8 +5,8 @@ import { parseMail } from './parse.ts';
 import { sanitizeHtml } from './sanitize.ts';
 
 /**
- * Long runs of one thing with something behind them, as anybody can send them. What looks at the rest of a run from each
- * of its characters takes minutes for these, which no test is given.
+ * Long runs of one thing with something behind them, as anybody can send them. What looks at the rest of a run from
+ * each of its characters takes minutes for these, which no test is given.
  */
 const LENGTH = 300_000;
 

@@ -15,8 +15,8 @@ const ZONES: Record<string, number> = {
 /** A date with a long comment behind it; the rest is not looked at. */
 const DATE_CHARS_MAX = 256;
 
-// What may be white space on both sides of a comma must not be two repeats beside each other: without the comma, a run of
-// blanks would be parted in every possible way.
+// White space around a comma must not be two repeats beside each other, or a run of blanks without the comma is parted in
+// every possible way.
 const DATE =
   /^(?:[a-z]+(?:\s*,\s*|\s+))?(\d{1,2})[\s-]+([a-z]{3})[a-z]*[\s-]+(\d{2,4})\s+(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?(?:\.\d+)?\s*(?:([+-])(\d{2}):?(\d{2})|([a-z]+))?/i;
 

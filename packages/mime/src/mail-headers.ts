@@ -79,7 +79,7 @@ function splitMailboxes(value: string): { address: string; name: string }[] {
   return splitUndecoded(value).flatMap(({ address, name: undecoded }) => {
     const name = decodeWords(undecoded);
     if (address !== '' || name === undecoded) return [{ address, name }];
-    // Some programs encode a mailbox as a whole. What stands beside encoded words and is no address may be one to others.
+    // What stands beside encoded words and is no address may be one to others. Some programs encode a mailbox as a whole.
     if (!isEncoded(undecoded)) return [{ address: undecoded, name }];
     return /<[^<>@]+@[^<>]+>/.test(name) ? splitUndecoded(name) : [];
   });

@@ -75,8 +75,8 @@ const URL_CHARS_MAX = 8 * 1024;
 const AROUND_URLS = String.fromCharCode(...Array.from({ length: 0x21 }, (_, code) => code));
 
 /**
- * The URL as a browser reads it: white space and control characters around and inside do not count, and a `<` is asked for
- * as `%3C`. The library would look for comments in it, and copy the whole address for each that it finds.
+ * The URL as a browser reads it: white space and control characters around and inside do not count, and a `<` is asked
+ * for as `%3C`. The library would look for comments in it, and copy the whole address for each that it finds.
  */
 function bareUrl(value: string | undefined): string {
   if (value === undefined || value.length > URL_CHARS_MAX) return '';

@@ -16,6 +16,21 @@ test('tags opened without end lose the deepest of them, and no text', () => {
   expect(out).toContain('<p>after</p>');
 });
 
+test.each([
+  '<b></x>',
+  '<b><!--</b>-->',
+  '<b><!-- --!></i><!--</b>-->',
+  '<b><!x></i><?</b>',
+  '<b><img title="</b>">',
+  "<b><img title = '></b>'>",
+  '<b><script></b></script>',
+  '<b><TITLE a=">"></b></title\n>',
+  '<b></ b>',
+  '<b></\u212a>',
+])('what closes nothing for a parser does not count as an end: %s', (unit) => {
+  expect(shallow(unit.repeat(5_000)).match(/<b>/g)).toHaveLength(2_000);
+});
+
 test('comments, scripts and end tags of nothing go, and leave no tag behind', () => {
   expect(shallow('a<!-- <b> --!>b<!x>c<?y>d<!-->e<!--->f</x>g</>h</ i>j')).toBe('abcdefghj');
   expect(shallow('a<script>if (a<b) </scripts></SCRIPT\n>b<title/><b></title>c<plaintext><b>d')).toBe('abc<b>d');
@@ -39,15 +54,7 @@ test.each([
   ['closed only', '</b>'.repeat(1_000_000)],
   ['lists', '<ul><li>'.repeat(500_000)],
   ['closed by others only', '<b></x>'.repeat(300_000)],
-  ['closed in comments', '<b><!--</b>-->'.repeat(150_000)],
-  ['closed in attributes', '<b><i title="</b></i>"></i>'.repeat(75_000)],
-  ['closed in scripts', '<b><script></b></script>'.repeat(85_000)],
-  ['closed in styles of a picture', '<svg><b><style></b></style></svg>'.repeat(60_000)],
-  ['closed where others were', '<p><div></p>'.repeat(170_000)],
-  ['comments that never end', '<!--'.repeat(500_000)],
-  ['scripts that never end', '<svg><script>'.repeat(160_000)],
-  ['attributes that never end', '<a href="'.repeat(230_000)],
-  ['forms', '<form>'.repeat(350_000)],
+  ['closed where others were', '<p><div></p></x>'.repeat(130_000)],
 ])('megabytes of tags that are %s are read', (_what, html) => {
   const safe = sanitizeHtml(html);
   expect(sanitizeHtml(safe)).toBe(safe);

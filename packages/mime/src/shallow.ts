@@ -4,8 +4,8 @@ import { type Markup, readMarkup } from './markup.ts';
  * HTML that a parser can read in a time that grows with its length. Parsers keep a list of open elements, and what is
  * done with the whole list for each tag makes a few megabytes of opened and never closed tags take hours.
  *
- * The list is bounded by counting tags as the parser does, and an end tag in a comment or in an attribute closes nothing
- * there. So comments, scripts and the like go here already, and what stays can be read in one way only.
+ * The list is bounded by counting tags as the parser does, for which an end tag in a comment or in an attribute closes
+ * nothing. So comments, scripts and the like go here already, and what stays can be read in one way only.
  */
 
 /** Characters of HTML that are looked at; a row keeps less. */
@@ -38,8 +38,8 @@ export function shallow(html: string): string {
 }
 
 /**
- * How many elements of each name are open at most. An end tag closes what was opened inside its element too; how much of
- * that was still open depends on the parser, so it counts as open.
+ * How many elements of each name are open at most. An end tag closes what was opened inside its element too; how much
+ * of that was still open depends on the parser, so it counts as open.
  */
 class OpenElements {
   #count = 0;

@@ -1,6 +1,6 @@
 /**
- * Characters taken off the ends of text that strangers write, at one look for each. A pattern such as `/ +$/` begins anew
- * at every character of a run that something else follows: a megabyte of blanks in the middle takes it minutes.
+ * Characters taken off the ends of text that strangers write, at one look for each. A pattern such as `/ +$/` begins
+ * anew at every character of a run that something else follows: a megabyte of blanks in the middle takes it minutes.
  */
 
 /** Text without those of the given characters that it ends with. */
