@@ -8,8 +8,9 @@ import { d1 } from '../ports/sql.ts';
 const TENANTS_PER_PAGE = 200;
 
 /**
- * Writes the usage of every tenant, of today, yesterday and what was missed before, to the directory, where the API reads it. It also enters every
- * quota, which puts back an alarm that the platform has lost, and tells it what the directory grants.
+ * Writes the usage of every tenant, of today, yesterday and what was missed before, to the directory, where the API reads
+ * it. It also enters every quota, which puts back an alarm that the platform has lost, and tells it what the directory
+ * grants.
  */
 export async function rollUpUsage(env: Env): Promise<void> {
   const log = createLog(env.PM_LOG_LEVEL, { cron: 'usage' });

@@ -1,11 +1,8 @@
 import type { TenantId } from '@pmail/core/ids.ts';
-import { utcDay } from '@pmail/core/time.ts';
 import type { UsageMetric } from '../quota/types.ts';
-import type { UsageDay } from '../quota/usage.ts';
+import { isOverForGood, type UsageDay } from '../quota/usage.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
 import type { TenantRow } from './tenants.ts';
-
-const DAY_MS = 86_400_000;
 
 /** Usage of a tenant in one UTC day, as the roll-up last wrote it. */
 export interface UsageDayRow {
@@ -42,8 +39,7 @@ export function pageOfQuotas(db: Db, after: string, limit: number): Promise<Quot
 
 /** The days, where the quota keeps some that it could forget once they are written. */
 export function oldDays(days: UsageDay[], now: number): string[] {
-  const old = days.filter(({ day }) => day < utcDay(now - DAY_MS));
-  return [...new Set(old.map(({ day }) => day))];
+  return [...new Set(days.map(({ day }) => day))].filter((day) => isOverForGood(day, now));
 }
 
 /** Writes counters over what the roll-up wrote before; a day is written again until it is over. */

@@ -217,6 +217,22 @@ describe('the dispatch alarm', () => {
     expect(rig.engine.sendState(id)).toBe('ended');
   });
 
+  test('lets a message wait that was put off while the pointer of another was being sent', async () => {
+    await rig.send();
+    const later = await rig.send();
+    const open = rig.outbound.sends.hold();
+    rig.clock.now += 5 * MINUTE;
+    const alarm = fire();
+    const { delay_ms: delay } = await attempt(rig, later.id, retryLater('quota'));
+    const putOff = rig.meta(`dispatch:${later.id}`);
+    rig.outbound.take();
+    open();
+    await alarm;
+    expect(rig.outbound.take().filter((job) => job.kind === 'send' && job.message_id === later.id)).toEqual([]);
+    expect(rig.meta(`dispatch:${later.id}`)).toBe(putOff);
+    expect(Number(putOff)).toBe(rig.clock.now + (delay ?? 0));
+  });
+
   test('stands at the first of several that will be due', async () => {
     const first = await rig.send();
     await attempt(rig, first.id, retryLater('quota'));

@@ -63,7 +63,8 @@ export function applyReport(world: MailboxWorld, event: DeliveryEvent): EventAns
   recordIds(sql, row, event.provider_message_id, event.rfc_message_id ?? null);
   const step = stepOf(delivery, event);
   if (step === 'ignored') return { kind: 'ignored', ...effects };
-  writeDelivery(world, row, event, step === 'details' ? delivery : { status: step.to });
+  if (step === 'details') writeDelivery(world, row, event, delivery.status, delivery);
+  else writeDelivery(world, row, event, step.to, NO_DETAILS);
   // The provider reports about it, so it had taken it; until now nobody knew and nothing was counted.
   if (UNCOUNTED.includes(delivery.status) && event.kind !== 'rejected') {
     oweAcceptance(world, row, [delivery.position]);
@@ -95,6 +96,8 @@ function stepOf(delivery: DeliveryRow, event: DeliveryEvent): Transition {
   return step === 'details' && older ? 'ignored' : step;
 }
 
+const NO_DETAILS = { smtp_code: null, enhanced_code: null, smtp_response: null, bounce_type: null };
+
 /**
  * What a report says stands as a whole: a new status never beside the codes of the one before. Under the same status
  * what it does not say stays.
@@ -103,18 +106,19 @@ function writeDelivery(
   world: MailboxWorld,
   row: MessageRow,
   event: DeliveryEvent,
-  before: Pick<DeliveryRow, 'status'> & Partial<DeliveryRow>,
+  status: DeliveryStatus,
+  kept: Pick<DeliveryRow, keyof typeof NO_DETAILS>,
 ): void {
   const response = event.smtp_response;
   world.sql.run(
     `UPDATE deliveries SET status = ?1, smtp_code = ?2, enhanced_code = ?3, smtp_response = ?4, bounce_type = ?5,
        updated_at = ?6, reported_at = ?7
      WHERE message_rowid = ?8 AND address = ?9`,
-    before.status,
-    event.smtp_code ?? before.smtp_code ?? null,
-    event.enhanced_code ?? before.enhanced_code ?? null,
-    (response === null ? null : cutUnits(response, LIMITS.smtp_response_chars_max)) ?? before.smtp_response ?? null,
-    (event.kind === 'bounced' ? (event.hard ? 'hard' : 'soft') : null) ?? before.bounce_type ?? null,
+    status,
+    event.smtp_code ?? kept.smtp_code,
+    event.enhanced_code ?? kept.enhanced_code,
+    response === null ? kept.smtp_response : cutUnits(response, LIMITS.smtp_response_chars_max),
+    event.kind === 'bounced' ? (event.hard ? 'hard' : 'soft') : kept.bounce_type,
     world.now(),
     event.occurred_at,
     row.rowid,

@@ -79,13 +79,11 @@ export function usageDays(world: QuotaEngineWorld): UsageDay[] {
 /** The roll-up has written these days. Those that are over for good are dropped; nothing is counted on them any more. */
 export function usageWritten(world: QuotaEngineWorld, days: string[]): void {
   const { sql } = world;
-  sql.run(
-    `DELETE FROM counters WHERE ${USAGE} AND window < ? AND window IN (SELECT value FROM json_each(?))`,
-    yesterday(world),
-    JSON.stringify(days),
-  );
+  const over = days.filter((day) => isOverForGood(day, world.now()));
+  sql.run(`DELETE FROM counters WHERE ${USAGE} AND window IN (SELECT value FROM json_each(?))`, JSON.stringify(over));
 }
 
-function yesterday(world: QuotaEngineWorld): string {
-  return utcDay(world.now() - 86_400_000);
+/** Whether nothing can be counted on a day any more, also by a clock that is behind: yesterday may still change. */
+export function isOverForGood(day: string, now: number): boolean {
+  return day < utcDay(now - 86_400_000);
 }

@@ -29,6 +29,8 @@ export class ScriptedRelay {
       throw new Error('connection refused');
     }
     if (script === 'hangs') {
+      // Not before the client has set how long it waits.
+      await Promise.resolve();
       await this.clock.advance(3_600_000);
       this.open_now--;
       throw new Error('connection timed out');

@@ -95,6 +95,22 @@ describe('time', () => {
     expect(relay.clock.now()).toBeGreaterThanOrEqual(10_000);
   });
 
+  test('for it over, the connection is given up, and holds its place no longer', async () => {
+    const { relay } = rig(['hangs']);
+    let givenUp: number | null = null;
+    const { send } = rig([], {
+      clock: relay.clock,
+      open: (target, unwanted) => {
+        unwanted.addEventListener('abort', () => {
+          givenUp = relay.clock.now();
+        });
+        return relay.open(target);
+      },
+    });
+    await send();
+    expect(givenUp).toBe(10_000);
+  });
+
   test('goes on while an answer drips: the whole answer must come in time', async () => {
     const drips = Array.from({ length: 40 }, () => ({ silent_s: 1, raw: '2' }));
     const { send, relay } = rig([script(...LOGGED_IN, { expect: '^MAIL' }, ...drips)]);
