@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { parseDomain } from '@pmail/core/address/address.ts';
 import { readOptions } from '@pmail/testkit/options.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
-import { anotherPlatformKey, firstRows } from './rows.ts';
+import { anotherPlatformKey, domainReady, firstRows } from './rows.ts';
 import { sqlText } from './sql-text.ts';
 
 /**
@@ -22,6 +22,8 @@ const USAGE = `npm run bootstrap -- --platform-domain D [--local] [--persist-to 
     (--persist-to: in another folder).
     D is the domain of the platform addresses; the service writes as N <P@D> (Pylota Mail <no-reply@D>)
     and E is the owner of that identity (postmaster@D)
+npm run bootstrap -- --platform-domain D --domain-ready
+    says that D can send; until then every send of a live tenant is answered with domain_not_ready. May also be said at once
 npm run bootstrap -- --platform-domain D --rotate-pepper [--local] [--persist-to FOLDER]
     makes every key invalid, and a new platform key`;
 
@@ -37,6 +39,7 @@ function read(args: string[]) {
       'owner-email': { type: 'string' },
       'system-name': { type: 'string', default: 'Pylota Mail' },
       'system-local-part': { type: 'string', default: 'no-reply' },
+      'domain-ready': { type: 'boolean', default: false },
       'rotate-pepper': { type: 'boolean', default: false },
       local: { type: 'boolean', default: false },
       'persist-to': { type: 'string' },
@@ -65,19 +68,23 @@ const where = [
   ...(options['persist-to'] === undefined ? [] : ['--persist-to', options['persist-to']]),
 ];
 
+function query<T>(sql: string): T[] {
+  const text = wrangler(['d1', 'execute', DATABASE, ...where, '--json', '--command', sql]);
+  const [result] = JSON.parse(text.slice(text.indexOf('['))) as { results: T[] }[];
+  return result?.results ?? [];
+}
+
 /** How many keys there are; also proves that the schema stands. */
 function countKeys(): number {
-  const text = wrangler([
-    'd1',
-    'execute',
-    DATABASE,
-    ...where,
-    '--json',
-    '--command',
-    'SELECT COUNT(*) AS n FROM api_keys',
-  ]);
-  const [result] = JSON.parse(text.slice(text.indexOf('['))) as { results: { n: number }[] }[];
-  return result?.results[0]?.n ?? 0;
+  return query<{ n: number }>('SELECT COUNT(*) AS n FROM api_keys')[0]?.n ?? 0;
+}
+
+function sayDomainReady(domain: string): void {
+  const [row] = query<{ name: string; state: string }>("SELECT name, state FROM domains WHERE kind = 'platform'");
+  if (row?.name !== domain) fail(`the platform domain of this deployment is ${row?.name}, not ${domain}`);
+  if (row.state !== 'pending' && row.state !== 'verifying') fail(`${domain} is ${row.state} already`);
+  execute(domainReady(domain, Date.now()).map(sqlText));
+  console.log(`${domain} was ${row.state}, and is healthy now`);
 }
 
 function execute(statements: string[]): void {
@@ -114,6 +121,10 @@ function main(): void {
   const { domain } = options;
   wrangler(['d1', 'migrations', 'apply', DATABASE, ...where]);
   const keys = countKeys();
+  if (keys > 0 && options['domain-ready'] && !options['rotate-pepper']) {
+    sayDomainReady(domain);
+    return;
+  }
   if (keys > 0 && !options['rotate-pepper']) {
     fail(`this deployment has ${keys} keys already; --rotate-pepper makes all of them invalid and a new one`);
   }
@@ -129,7 +140,7 @@ function main(): void {
           owner_email: options['owner-email'] ?? `postmaster@${domain}`,
           pepper,
           expires_at: expiresAt,
-          domain_state: options.local ? 'healthy' : 'pending',
+          domain_state: options.local || options['domain-ready'] ? 'healthy' : 'pending',
           now,
         });
   const secrets: Record<string, string> = { PM_KEY_PEPPER: pepper.toString('base64') };
@@ -147,6 +158,8 @@ function main(): void {
     `platform key, shown only now${expiresAt === null ? '' : `, valid for ${KEY_HOURS} hours`}:\n\n  ${rows.key}\n`,
   );
   console.log(options.local ? 'start it with: npx wrangler dev' : 'deploy with: npx wrangler deploy');
+  if (!options.local && keys === 0 && !options['domain-ready'])
+    console.log(`once ${domain} can send, say so: npm run bootstrap -- --platform-domain ${domain} --domain-ready`);
 }
 
 main();

@@ -3,7 +3,7 @@ import { PERMISSION_NAMES } from '@pmail/contracts/permissions.ts';
 import { createIdFactory } from '@pmail/core/ids.ts';
 import { makeApiKey } from '@pmail/core/keys/api-key.ts';
 import { auditStatement } from '@pmail/engine/directory/audit.ts';
-import { bootstrapIds, bootstrapStatements } from '@pmail/engine/directory/bootstrap.ts';
+import { bootstrapIds, bootstrapStatements, platformDomainReadyStatements } from '@pmail/engine/directory/bootstrap.ts';
 import { insertKeyStatement, revokeAllKeysStatement } from '@pmail/engine/directory/keys.ts';
 import type { Statement } from '@pmail/engine/sql.ts';
 
@@ -85,4 +85,9 @@ export function anotherPlatformKey(pepper: Buffer, expiresAt: number | null, now
     at: now,
   });
   return { statements: [revokeAllKeysStatement(now), insert, audit], key };
+}
+
+/** The platform domain can send, as its operator says. */
+export function domainReady(platformDomain: string, now: number): Statement[] {
+  return platformDomainReadyStatements(platformDomain, createIdFactory(random)('aud', now), now);
 }

@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { memoryDirectory } from '@pmail/testkit/node-sql.ts';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { anotherPlatformKey, firstRows, hashKey } from './rows.ts';
+import { anotherPlatformKey, domainReady, firstRows, hashKey } from './rows.ts';
 import { sqlText } from './sql-text.ts';
 
 describe('SQL with its values written in', () => {
@@ -60,6 +60,34 @@ describe('the first rows of a deployment', () => {
       state: 'pending',
       kind: 'platform',
     });
+  });
+
+  it('have a domain that waits until its operator says, once, that it can send', () => {
+    const directory = memoryDirectory();
+    const say = (domain: string, now: number) => directory.exec(domainReady(domain, now).map(sqlText).join('\n'));
+    const { statements } = firstRows({
+      platform_domain: 'agents.example',
+      system_from: { name: 'Pylota Mail', local_part: 'no-reply' },
+      owner_email: 'postmaster@agents.example',
+      pepper: Buffer.alloc(32, 7),
+      expires_at: null,
+      domain_state: 'pending',
+      now: 500,
+    });
+    directory.exec(statements.map(sqlText).join('\n'));
+    const domain = () => ({ ...directory.prepare('SELECT state, state_changed_at AS at FROM domains').get() });
+    say('other.example', 600);
+    expect(domain()).toEqual({ state: 'pending', at: 500 });
+    say('agents.example', 700);
+    say('agents.example', 800);
+    expect(domain()).toEqual({ state: 'healthy', at: 700 });
+    directory.exec("UPDATE domains SET state = 'suspended'");
+    say('agents.example', 900);
+    expect(domain()).toEqual({ state: 'suspended', at: 700 });
+    const said = directory
+      .prepare("SELECT details_json AS details, created_at AS at FROM audit_log WHERE action = 'platform.domain_ready'")
+      .all();
+    expect(said.map((row) => ({ ...row }))).toEqual([{ details: '{"domain":"agents.example"}', at: 700 }]);
   });
 
   it('end with the pepper that made them, which is written down, and one new key is left', () => {

@@ -24,6 +24,40 @@ export function bootstrapIds(id: IdFactory, now: number): BootstrapIds {
   };
 }
 
+/**
+ * The operator's word that the platform domain can send. Until the service watches domains itself, nobody else could say
+ * so. A domain that is past its verification stays as it is, and so does the audit log.
+ */
+export function platformDomainReadyStatements(name: string, audit: Id<'aud'>, now: number): Statement[] {
+  const waiting = statement(
+    `FROM domains WHERE kind = 'platform' AND name = ? AND state IN ('pending', 'verifying')`,
+    name,
+  );
+  return [
+    auditStatement(
+      {
+        id: audit,
+        tenant_id: null,
+        actor_key_id: null,
+        action: 'platform.domain_ready',
+        target_type: null,
+        target_id: null,
+        details: { domain: name },
+        request_id: null,
+        at: now,
+      },
+      statement(`EXISTS (SELECT 1 ${waiting.sql})`, ...waiting.bindings),
+    ),
+    statement(
+      `UPDATE domains SET state = 'healthy', state_reason = NULL, state_changed_at = ?, updated_at = ?
+       WHERE id IN (SELECT id ${waiting.sql})`,
+      now,
+      now,
+      ...waiting.bindings,
+    ),
+  ];
+}
+
 export interface Bootstrap {
   ids: BootstrapIds;
   platform_domain: string;
