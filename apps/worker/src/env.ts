@@ -1,4 +1,5 @@
 import { policyPatch } from '@pmail/contracts/schemas/policy.ts';
+import { parseDomain } from '@pmail/core/address/address.ts';
 import { MESSAGE_ID_STRATEGIES, type MessageIdStrategy } from '@pmail/core/cloudflare/message-id.ts';
 import type { CloudflareAccount } from '@pmail/core/cloudflare/suppressions.ts';
 import { fromBase64 } from '@pmail/core/hash.ts';
@@ -113,11 +114,6 @@ export function config(env: Env): Config {
 
 function parseConfig(env: Env): ConfigResult {
   const invalid: string[] = [];
-  const required = (name: 'PM_API_HOST' | 'PM_PLATFORM_DOMAIN'): string => {
-    const value = env[name] ?? '';
-    if (value === '') invalid.push(name);
-    return value;
-  };
   const secret = (name: 'PM_MASTER_KEY' | 'PM_KEY_PEPPER' | 'PM_HASH_KEY'): Uint8Array<ArrayBuffer> => {
     const bytes = fromBase64(env[name] ?? '');
     if (bytes?.length !== 32) invalid.push(name);
@@ -153,7 +149,10 @@ function parseConfig(env: Env): ConfigResult {
   const topic = set(env.PM_SES_SNS_TOPIC_ARN);
   const account = set(env.PM_CF_ACCOUNT_ID);
   const token = set(env.PM_CF_API_TOKEN);
-  const apiHost = required('PM_API_HOST');
+  const apiHost = apiHostOf(env.PM_API_HOST ?? '', environment === 'local');
+  if (apiHost === undefined) invalid.push('PM_API_HOST');
+  const platformDomain = parseDomain(env.PM_PLATFORM_DOMAIN ?? '');
+  if (platformDomain === undefined) invalid.push('PM_PLATFORM_DOMAIN');
   const resolvers = (set(env.PM_DOH_RESOLVERS) ?? DEFAULT_RESOLVERS).split(',').map((url) => url.trim());
   if (resolvers.length !== 2 || !resolvers.every((url) => isResolver(url, environment === 'local'))) {
     invalid.push('PM_DOH_RESOLVERS');
@@ -161,9 +160,9 @@ function parseConfig(env: Env): ConfigResult {
   const config: Config = {
     env: known ? environment : 'production',
     jurisdiction: jurisdiction === 'default' ? null : 'eu',
-    api_host: apiHost,
-    api_origin: `${environment === 'local' && isLocal(apiHost) ? 'http' : 'https'}://${apiHost}`,
-    platform_domain: required('PM_PLATFORM_DOMAIN'),
+    api_host: apiHost ?? '',
+    api_origin: `${environment === 'local' && isLocal(apiHost ?? '') ? 'http' : 'https'}://${apiHost ?? ''}`,
+    platform_domain: platformDomain ?? '',
     ses_region: region,
     ses,
     ses_topic: region === null || topic === null ? null : { region, arn: topic },
@@ -197,6 +196,18 @@ function sesAccount(env: Env, region: string | null): SesAccount | null {
   const secret_access_key = set(env.PM_SES_SECRET_ACCESS_KEY);
   if (region === null || access_key_id === null || secret_access_key === null) return null;
   return { region, access_key_id, secret_access_key };
+}
+
+/**
+ * A host name, in lower case: no scheme and no path, which would stand in every link. Only a local run may have an
+ * address or one label, and a port.
+ */
+function apiHostOf(text: string, local: boolean): string | undefined {
+  const host = text.toLowerCase();
+  if (!local) return parseDomain(host);
+  const url = URL.parse(`http://${host}`);
+  // A URL leaves its own port out, so that is put back before the two are compared.
+  return url !== null && [url.host, `${url.host}:80`].includes(host) ? host : undefined;
 }
 
 /** A local run has no certificate. */

@@ -53,6 +53,39 @@ test('those of the tests are right', () => {
   expect(faults({})).toEqual([]);
 });
 
+describe('PM_API_HOST and PM_PLATFORM_DOMAIN', () => {
+  test.each([
+    '',
+    'https://api.example.com',
+    'api.example.com/',
+    'api.example.com:443',
+    'localhost',
+    '192.0.2.1',
+    'a b.com',
+  ])('%j is none', (text) => {
+    expect(faults({ PM_ENV: 'production', PM_API_HOST: text })).toContain('PM_API_HOST');
+    expect(faults({ PM_ENV: 'production', PM_PLATFORM_DOMAIN: text })).toContain('PM_PLATFORM_DOMAIN');
+  });
+
+  test('are compared in lower case', () => {
+    expect(settings({ PM_API_HOST: 'API.Example.com', PM_PLATFORM_DOMAIN: 'Agents.Example.com' })).toMatchObject({
+      api_host: 'api.example.com',
+      platform_domain: 'agents.example.com',
+    });
+  });
+
+  test.each(['localhost:8787', '127.0.0.1:8787', 'localhost', 'localhost:80', '[::1]:8787', 'api.example'])(
+    'a local run may be at %s',
+    (text) => {
+      expect(faults({ PM_ENV: 'local', PM_API_HOST: text })).toEqual([]);
+    },
+  );
+
+  test.each(['http://localhost:8787', 'localhost:8787/', 'user@localhost', ''])('but not at %j', (text) => {
+    expect(faults({ PM_ENV: 'local', PM_API_HOST: text })).toEqual(['PM_API_HOST']);
+  });
+});
+
 const SECOND = 'https://1.1.1.1/dns-query';
 
 describe('PM_DOH_RESOLVERS', () => {
