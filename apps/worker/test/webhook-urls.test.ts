@@ -105,13 +105,27 @@ describe('by where its host is', () => {
     expect(await refused('https://hooks.acme.com/other')).toBe('has a host whose address was not found');
   });
 
-  test('resolvers that do not answer', async () => {
+  test.each<[string, (signal: AbortSignal) => Promise<Response>]>([
+    ['do not answer', hang],
+    ['are broken', async () => new Response('no', { status: 500 })],
+    ['speak no DNS', async () => new Response('<html>')],
+  ])('is not known while the resolvers %s, which is no fault of the URL', async (_what, answer) => {
     hurry(LIMITS.resolver_deadline_ms);
+    const before = await sql('SELECT * FROM webhook_endpoints ORDER BY id');
     for (const resolver of ['https://cloudflare-dns.com/dns-query', 'https://dns.google/dns-query']) {
-      net.resolvers.set(resolver, (_query, signal) => hang(signal));
+      net.resolvers.set(resolver, (_query, signal) => answer(signal));
     }
-    expect(await refused('https://hooks.acme.com/other')).toBe('has a host whose address was not found');
+    const url = 'https://hooks.acme.com/other';
+    const answers = [
+      await refusal(key, 'webhooks.createOfTenant', { params: { tenant_id: id }, body: body(url) }),
+      await refusal(key, 'webhooks.update', { params: { webhook_id: webhook }, body: { url } }),
+    ];
+    for (const told of answers) {
+      expect(told).toMatchObject({ code: 'unavailable', step: 'resolver' });
+    }
     expect(new Set(net.asked.map(({ resolver }) => resolver)).size).toBe(2);
+    expect(await sql('SELECT * FROM webhook_endpoints ORDER BY id')).toEqual(before);
+    expect(net.posted).toEqual([]);
   });
 });
 

@@ -7,6 +7,13 @@ import { decode, encode, type Packet, RECURSION_DESIRED } from 'dns-packet';
 /** No resolver could tell, which is not the same as a name without addresses. */
 export class ResolverFault extends Error {
   override name = 'ResolverFault';
+  /** Whether a resolver did answer, and said that the servers of the name do not (SERVFAIL and the like). */
+  readonly of_the_name: boolean;
+
+  constructor(message: string, options: { cause?: unknown; of_the_name?: boolean } = {}) {
+    super(message, { cause: options.cause });
+    this.of_the_name = options.of_the_name ?? false;
+  }
 }
 
 /**
@@ -15,6 +22,7 @@ export class ResolverFault extends Error {
  */
 export async function resolveHost(resolvers: readonly string[], host: string): Promise<string[]> {
   let fault: unknown;
+  let ofTheName = false;
   for (const resolver of resolvers) {
     try {
       const signal = AbortSignal.timeout(LIMITS.resolver_deadline_ms);
@@ -22,9 +30,10 @@ export async function resolveHost(resolvers: readonly string[], host: string): P
       return answers.flat();
     } catch (error) {
       fault = error;
+      ofTheName ||= error instanceof ResolverFault && error.of_the_name;
     }
   }
-  throw new ResolverFault('no resolver answered', { cause: fault });
+  throw new ResolverFault('no resolver could tell', { cause: fault, of_the_name: ofTheName });
 }
 
 const NXDOMAIN = 'NXDOMAIN';
@@ -57,6 +66,10 @@ function addressesIn(packet: Packet, type: 'A' | 'AAAA', host: string): string[]
     throw new ResolverFault('the answer is none to the question, or was cut');
   }
   if (packet.rcode === NXDOMAIN) return [];
-  if (packet.rcode !== 'NOERROR') throw new ResolverFault(`the resolver answered ${packet.rcode ?? 'nothing'}`);
+  if (packet.rcode !== 'NOERROR') {
+    throw new ResolverFault(`the resolver answered ${packet.rcode ?? 'nothing'}`, {
+      of_the_name: packet.rcode !== 'REFUSED',
+    });
+  }
   return (packet.answers ?? []).flatMap((answer) => (answer.type === type ? [answer.data] : []));
 }

@@ -5,6 +5,7 @@ import { endpointUrlFault } from '@pmail/core/webhooks/url.ts';
 import { reachFault } from '@pmail/engine/webhooks/deliver.ts';
 import { type EndpointRow, mayName } from '@pmail/engine/webhooks/endpoints.ts';
 import { endpointRules, webhookWorld } from '../../consumers/webhook-world.ts';
+import { ResolverFault } from '../../ports/resolver.ts';
 import type { RequestContext } from '../context.ts';
 
 /** What must be true of an endpoint before it is stored: its URL, the identities it names, what its types reveal. */
@@ -13,7 +14,19 @@ import type { RequestContext } from '../context.ts';
 export async function checkUrl(context: RequestContext, url: string): Promise<Refusal | null> {
   const fault = endpointUrlFault(url, endpointRules(context.env));
   if (fault !== null) return invalidRequest({ path: 'url', message: fault });
-  const unreachable = await reachFault(webhookWorld(context.env, context.requestId), url);
+  const { rules, resolve } = webhookWorld(context.env, context.requestId);
+  let resolversAway = false;
+  const noted = async (host: string): Promise<string[]> => {
+    try {
+      return await resolve(host);
+    } catch (error) {
+      resolversAway = error instanceof ResolverFault && !error.of_the_name;
+      throw error;
+    }
+  };
+  const unreachable = await reachFault({ rules, resolve: noted }, url);
+  // The URL may be a good one; nobody could be asked.
+  if (resolversAway) return refuse('unavailable', { step: 'resolver' });
   return unreachable === null ? null : invalidRequest({ path: 'url', message: UNREACHABLE[unreachable] });
 }
 
