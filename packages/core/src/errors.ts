@@ -134,7 +134,7 @@ export const ERRORS = {
   idempotency_conflict: entry(
     409,
     'This Idempotency-Key was used with a different request.',
-    'Use a new key for a new message; the first one is details.original_message_id.',
+    'Use a new key for a new request. Of a send, details.original_message_id is the message that the key made.',
   ),
   request_in_progress: retryable(
     409,
@@ -208,7 +208,7 @@ export const ERRORS = {
     'Read the message: it has been handed to a transport or has ended.',
   ),
   not_uncertain: entry(409, 'The message is not uncertain.', 'Read the message: its status is known.'),
-  raw_expired: entry(410, 'The raw message was deleted by the retention policy.', 'Use the parsed fields.'),
+  raw_expired: entry(410, 'The raw message is not kept any more.', 'Use the parsed fields.'),
   cursor_expired: entry(410, 'The cursor is older than 24 hours.', 'Start the list again without a cursor.'),
 
   // Understood but impossible

@@ -17,6 +17,8 @@ export const ERROR_DETAILS: Partial<Record<ErrorCode, Record<string, unknown>>> 
   address_unsupported: { errors: [{ path: 'to[0]', message: 'has a local part outside ASCII' }] },
   header_not_allowed: { errors: [{ path: 'headers.Bcc', message: 'is not a header that callers may set' }] },
   marketing_requirements_missing: { errors: [{ path: 'unsubscribe.url', message: 'must be an https URL' }] },
+  payload_too_large: { limit: 7_340_032 },
+  test_mode_recipient: { recipients: ['jo@example.net'] },
   too_many_recipients: { limit: 10 },
   spf_lookup_limit: { lookups: 12 },
   idempotency_conflict: { original_message_id: 'msg_01JABCDEFGHJKMNPQRSTVWXYZ0' },
@@ -51,5 +53,8 @@ export const ERROR_DETAILS: Partial<Record<ErrorCode, Record<string, unknown>>> 
   daily_cap_reached: { cap: 'identity', resets_at: '2026-10-10T00:00:00.000Z' },
   upstream_rate_limited: { retry_after: 60 },
   upstream_error: { step: 'create_zone' },
-  unavailable: { config_invalid: ['PM_API_HOST'] },
+  // The second only where a setting is missing or wrong.
+  unavailable: { step: 'quota', config_invalid: ['PM_API_HOST'] },
+  timeout: { step: 'mailbox' },
+  internal_error: { step: 'object' },
 };
