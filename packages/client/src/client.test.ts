@@ -1,6 +1,17 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiError, type CallAnswer, type ClientOptions, ConnectionError, PmailClient } from './client.ts';
-import { cutOff, hangUp, json, page, refusal, ScriptedServer, silent, stuck, truncated } from './server.fixture.ts';
+import {
+  bare,
+  cutOff,
+  hangUp,
+  json,
+  page,
+  refusal,
+  ScriptedServer,
+  silent,
+  stuck,
+  truncated,
+} from './server.fixture.ts';
 
 const IDENTITY = 'idn_01JABCDEFGHJKMNPQRSTVWXYZ0';
 const MESSAGE = { id: 'msg_01JABCDEFGHJKMNPQRSTVWXYZ0', status: 'queued', deduplicated: false };
@@ -214,7 +225,7 @@ describe('the wait before a repeat', () => {
 
 describe('an answer', () => {
   test('without a body is null', async () => {
-    server.will((response) => response.writeHead(204).end());
+    server.will(bare(204));
     expect(await client().call('keys.revoke', { params: { key_id: 'key_1' } })).toMatchObject({
       status: 204,
       body: null,

@@ -1,40 +1,9 @@
-import { ROUTES, type RouteAnswer, type RouteId, type RouteInput } from '@pmail/contracts/routes.ts';
-import type { WireError } from '@pmail/core/errors.ts';
+import { ROUTES, type RouteId, type RouteInput } from '@pmail/contracts/routes.ts';
+import { type CallAnswer, type Received, readAnswer, requestIdOf } from './answer.ts';
+import { ApiError, ConnectionError } from './errors.ts';
 
-/** An answer of the API that is not a success. `retryable` says whether the same request may succeed later. */
-export class ApiError extends Error {
-  override name = 'ApiError';
-  readonly status: number;
-  readonly code: string;
-  readonly retryable: boolean;
-  readonly fix: string;
-  readonly requestId: string;
-  readonly details: Record<string, unknown>;
-  readonly retryAfterMs: number | null;
-
-  constructor(status: number, { error }: WireError, retryAfterMs: number | null) {
-    super(`${error.code}: ${error.message}`);
-    this.status = status;
-    this.code = error.code;
-    this.retryable = error.retryable;
-    this.fix = error.fix;
-    this.requestId = error.request_id;
-    this.details = error.details ?? {};
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
-/** The connection broke, or nothing that this client understands came back: what happened is not known. */
-export class ConnectionError extends Error {
-  override name = 'ConnectionError';
-  /** Set when something on the way, which is not this API, named a time to wait. */
-  readonly retryAfterMs: number | null;
-
-  constructor(message: string, { retryAfterMs = null, cause }: { retryAfterMs?: number | null; cause?: unknown } = {}) {
-    super(message, { cause });
-    this.retryAfterMs = retryAfterMs;
-  }
-}
+export type { CallAnswer } from './answer.ts';
+export { ApiError, ConnectionError, type ConnectionFault } from './errors.ts';
 
 export interface ClientOptions {
   /** Such as `https://api.example.com`, without a path. */
@@ -58,12 +27,6 @@ export interface CallInput<K extends RouteId> {
   body?: RouteInput<K>['body'];
   /** One per message; repeating a request with it never sends twice. */
   idempotencyKey?: string;
-}
-
-export interface CallAnswer<K extends RouteId> {
-  status: number;
-  body: RouteAnswer<K>['body'];
-  headers: Headers;
 }
 
 const BACKOFF_MS = 250;
@@ -94,10 +57,10 @@ export class PmailClient {
     const safe = ROUTES[id].method === 'GET' || input.idempotencyKey !== undefined;
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once<K>(request);
+        return readAnswer(id, await this.#once(request));
       } catch (error) {
         if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
-        const again = safe && (error instanceof ConnectionError || error.retryable);
+        const again = safe && error.retryable;
         const wait = Math.max(this.#backoff(attempt), error.retryAfterMs ?? 0);
         if (!again || attempt >= retries || wait > waitMsMax) throw error;
         await this.#sleep(wait);
@@ -123,25 +86,17 @@ export class PmailClient {
     return { url: `${url}${path}${query.size > 0 ? `?${query}` : ''}`, init };
   }
 
-  async #once<K extends RouteId>({ url, init }: WireRequest): Promise<CallAnswer<K>> {
+  async #once({ url, init }: WireRequest): Promise<Received> {
     const { fetch: send = fetch, timeoutMs = TIMEOUT_MS } = this.#options;
-    let response: Response;
-    let text: string;
+    let response: Response | undefined;
     try {
       response = await send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
-      text = await response.text();
+      return { response, bytes: new Uint8Array(await response.arrayBuffer()) };
     } catch (error) {
-      throw new ConnectionError(error instanceof Error ? error.message : 'no answer', { cause: error });
+      const message = error instanceof Error ? error.message : 'nothing came back';
+      const seen = response === undefined ? {} : { status: response.status, requestId: requestIdOf(response) };
+      throw new ConnectionError('no_answer', message, { ...seen, cause: error });
     }
-    const { status, headers } = response;
-    const retryAfterMs = retryAfter(headers.get('retry-after'));
-    const body = parse(response, text);
-    if (response.ok) {
-      if (body === UNREADABLE) throw new ConnectionError(`status ${status} with a body that is not JSON`);
-      return { status, body: body as RouteAnswer<K>['body'], headers };
-    }
-    if (!isWireError(body)) throw new ConnectionError(`status ${status} without an error of the API`, { retryAfterMs });
-    throw new ApiError(status, body, retryAfterMs);
   }
 
   #backoff(attempt: number): number {
@@ -152,30 +107,6 @@ export class PmailClient {
   #sleep(ms: number): Promise<void> {
     const { sleep = defaultSleep } = this.#options;
     return sleep(ms);
-  }
-}
-
-/** Milliseconds to wait by a Retry-After header, which holds seconds or a date (RFC 9110 section 10.2.3). */
-function retryAfter(value: string | null): number | null {
-  if (value === null) return null;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : null;
-}
-
-function isWireError(body: unknown): body is WireError {
-  const error = (body as Partial<WireError> | null)?.error;
-  return typeof error?.code === 'string';
-}
-
-/** Says that an answer calls itself JSON and is none, as one does that was cut off. */
-const UNREADABLE = Symbol('unreadable');
-
-function parse(response: Response, text: string): unknown {
-  if (text === '' || !(response.headers.get('content-type') ?? '').includes('json')) return text === '' ? null : text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return UNREADABLE;
   }
 }
 
