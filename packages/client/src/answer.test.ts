@@ -105,6 +105,47 @@ describe('what is no answer of the API', () => {
   });
 });
 
+describe('a redirect', () => {
+  const LIST = '/v1/identities/idn_1/messages';
+
+  test.each([301, 302, 303, 307, 308])(
+    'of a send with %i is not followed, not even to the same server',
+    async (status) => {
+      server.will(bare(status, { location: LIST, ...REQUEST_ID }), json(200, { data: [], next_cursor: null }));
+      const error = await call('messages.send', SEND, 3).catch(thrown);
+      expect(error).toBeInstanceOf(ConnectionError);
+      expect(error).toMatchObject({
+        code: 'redirected',
+        message: `redirected: status ${status} to ${LIST}`,
+        retryable: false,
+        fix: expect.stringMatching(/url/) as string,
+        status,
+        location: LIST,
+        requestId: 'req_1',
+      });
+      expect(server.seen).toHaveLength(1);
+    },
+  );
+
+  test('of a read is not followed, and nobody else is shown the key', async () => {
+    const other = await ScriptedServer.start();
+    other.will(json(200, MESSAGE));
+    server.will(bare(302, { location: `${other.url}/elsewhere` }));
+    await expect(call('messages.get', FILE, 3)).rejects.toMatchObject({ location: `${other.url}/elsewhere` });
+    expect(other.seen).toEqual([]);
+    await other.stop();
+  });
+
+  test('without a place, or one that is not shown, is told as what it is', async () => {
+    server.will(bare(301));
+    await expect(call('messages.send', SEND)).rejects.toMatchObject({ code: 'redirected', location: null });
+    const hidden = { type: 'opaqueredirect', status: 0, ok: false, headers: new Headers() };
+    const send = async () => ({ ...hidden, arrayBuffer: async () => new ArrayBuffer(0) }) as Response;
+    const client = new PmailClient({ url: server.url, key: 'pmk_test', fetch: send });
+    await expect(client.call('messages.send', SEND)).rejects.toMatchObject({ code: 'redirected', location: null });
+  });
+});
+
 describe('what the table documents', () => {
   test('is taken without a body where there is none', async () => {
     server.will(bare(204), bare(200));

@@ -38,6 +38,7 @@ const ANY_TYPE = '*/*';
 export function readAnswer<K extends RouteId>(id: K, received: Received): CallAnswer<K> {
   const { response } = received;
   const { status, headers } = response;
+  if (isRedirect(response)) throw redirected(response);
   if (!response.ok) {
     const body = jsonOf(received);
     if (!isWireError(body)) throw foreign(response, 'which is no error of the API');
@@ -64,6 +65,18 @@ function bodyOf(spec: SuccessSpec, received: Received): unknown {
   const ours = type === ANY_TYPE ? requestIdOf(response) !== null : mediaType(response) === type;
   if (!ours) throw foreign(response, type === ANY_TYPE ? 'without a Request-Id' : `which should be ${type}`);
   return bytes;
+}
+
+/** A browser shows of a redirect that is not followed only that it was one. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(status);
+}
+
+function redirected(response: Response): ConnectionError {
+  const { status, headers } = response;
+  const location = headers.get('location');
+  const seen = { status, location, requestId: requestIdOf(response) };
+  return new ConnectionError('redirected', `status ${status} to ${location ?? 'somewhere unsaid'}`, seen);
 }
 
 function foreign(response: Response, what: string): ConnectionError {

@@ -81,7 +81,8 @@ export class PmailClient {
     const headers: Record<string, string> = { authorization: `Bearer ${key}` };
     if (input.body !== undefined) headers['content-type'] = 'application/json';
     if (input.idempotencyKey !== undefined) headers['idempotency-key'] = input.idempotencyKey;
-    const init: RequestInit = { method: route.method, headers };
+    // Followed, a redirect would make a GET of a POST, and what the GET answers the success of a send.
+    const init: RequestInit = { method: route.method, headers, redirect: 'manual' };
     if (input.body !== undefined) init.body = JSON.stringify(input.body);
     return { url: `${url}${path}${query.size > 0 ? `?${query}` : ''}`, init };
   }

@@ -35,6 +35,11 @@ export const CONNECTION_FAULTS = {
       'Find what stands between here and the API and answers in its place. Whether a write was done is not known: ' +
       'repeat it with the same Idempotency-Key, or look first.',
   },
+  // The API answers with no redirect, and what sends elsewhere once will do so again.
+  redirected: {
+    retryable: false,
+    fix: 'Give the client the url of the API itself; where this one leads is in location, and is never followed.',
+  },
 } as const;
 
 export type ConnectionFault = keyof typeof CONNECTION_FAULTS;
@@ -44,6 +49,8 @@ interface Seen {
   status?: number;
   /** The API gives each answer a Request-Id; what answers in its place seldom does. */
   requestId?: string | null;
+  /** Where a redirect leads, as it was written. */
+  location?: string | null;
   /** Set when something on the way named a time to wait. */
   retryAfterMs?: number | null;
   cause?: unknown;
@@ -57,6 +64,7 @@ export class ConnectionError extends Error {
   readonly fix: string;
   readonly status: number | null;
   readonly requestId: string | null;
+  readonly location: string | null;
   readonly retryAfterMs: number | null;
 
   constructor(code: ConnectionFault, message: string, seen: Seen = {}) {
@@ -66,6 +74,7 @@ export class ConnectionError extends Error {
     this.fix = CONNECTION_FAULTS[code].fix;
     this.status = seen.status ?? null;
     this.requestId = seen.requestId ?? null;
+    this.location = seen.location ?? null;
     this.retryAfterMs = seen.retryAfterMs ?? null;
   }
 }
