@@ -1,3 +1,4 @@
+import { ROUTE_IDS, routeSpec } from '@pmail/contracts/routes.ts';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ApiError, type CallAnswer, type ClientOptions, ConnectionError, PmailClient } from './client.ts';
 import {
@@ -141,6 +142,41 @@ describe('the number of tries', () => {
     server.will(hangUp, json(202, MESSAGE));
     await expect(send({ retries: 0 })).rejects.toBeInstanceOf(ConnectionError);
     expect(server.seen).toHaveLength(1);
+  });
+
+  test('is four where the caller has said nothing', async () => {
+    server.will(...Array.from({ length: 9 }, () => refusal('unavailable')));
+    const sleep = async (ms: number): Promise<void> => void waits.push(ms);
+    const plain = new PmailClient({ url: server.url, key: 'pmk_test', sleep, random: () => 0.999_999 });
+    const input = { params: { identity_id: IDENTITY }, body: BODY, idempotencyKey: 'first key' };
+    await expect(plain.call('messages.send', input)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(server.seen).toHaveLength(4);
+    expect(waits.map(Math.round)).toEqual([250, 500, 1_000]);
+  });
+
+  const writes = ROUTE_IDS.map((id) => [id, routeSpec(id)] as const).filter(([, { method }]) => method !== 'GET');
+
+  test.each(writes)('of %s is several only with a key that it looks at', async (id, { idempotency }) => {
+    const tries = async (input: object): Promise<number> => {
+      let count = 0;
+      const broken = async (): Promise<never> => {
+        count++;
+        throw new TypeError('fetch failed');
+      };
+      await expect(client({ fetch: broken, retries: 2 }).call(id, input)).rejects.toMatchObject({ code: 'no_answer' });
+      return count;
+    };
+    expect(await tries({})).toBe(1);
+    expect(await tries({ idempotencyKey: 'key' })).toBe(idempotency === 'none' ? 1 : 3);
+  });
+
+  test('of a DELETE whose answer was lost is one: the next would be told that there is no such thing', async () => {
+    server.will(hangUp, refusal('webhook_not_found'));
+    const params = { webhook_id: 'whk_1' };
+    await expect(client().call('webhooks.delete', { params })).rejects.toMatchObject({ code: 'no_answer' });
+    expect(server.seen).toHaveLength(1);
+    // @ts-expect-error the API looks at no key here, so there is no promise to give with one
+    await expect(client().call('webhooks.delete', { params, idempotencyKey: 'key' })).rejects.toBeInstanceOf(ApiError);
   });
 
   test('is one for a write without a key, whose repeat might do it twice', async () => {

@@ -10,9 +10,12 @@ export interface ClientOptions {
   url: string;
   key: string;
   fetch?: typeof fetch;
-  /** How often a request that may be repeated is tried again; 0 leaves that to the caller. */
+  /**
+   * How often a request that may be repeated is tried again (3). The first wait is at most a quarter of a second and each
+   * further one twice as long, up to eight, or what Retry-After asks. With 0 each call is one request.
+   */
   retries?: number;
-  /** A longer wait than this, such as one until the next day's cap, is left to the caller: the error is thrown. */
+  /** A longer wait than this (60 s), such as one until the next day's cap, is left to the caller: the error is thrown. */
   waitMsMax?: number;
   /** After so long without a whole answer a try is given up, as a connection that broke (60 s). The API itself ends within 30. */
   timeoutMs?: number;
@@ -25,10 +28,11 @@ export interface CallInput<K extends RouteId> {
   params?: Record<string, string>;
   query?: Record<string, string | number | boolean | undefined>;
   body?: RouteInput<K>['body'];
-  /** One per message; repeating a request with it never sends twice. */
-  idempotencyKey?: string;
+  /** One per message; repeating a request with it never sends twice. Only where the operation looks at it. */
+  idempotencyKey?: (typeof ROUTES)[K]['idempotency'] extends 'none' ? never : string;
 }
 
+const RETRIES = 3;
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 8_000;
 const WAIT_MS_MAX = 60_000;
@@ -41,8 +45,8 @@ interface WireRequest {
 }
 
 /**
- * Typed client of the REST API. A request is repeated, always with the same Idempotency-Key, when the answer says that
- * this may help or no answer came and the repeat is safe: reads, and writes that carry a key.
+ * Typed client of the REST API. Where the answer says that it may help, or none came, a request is repeated if that is
+ * safe, always with the same Idempotency-Key.
  */
 export class PmailClient {
   readonly #options: ClientOptions;
@@ -52,17 +56,16 @@ export class PmailClient {
   }
 
   async call<K extends RouteId>(id: K, input: CallInput<K> = {}): Promise<CallAnswer<K>> {
-    const { retries = 0, waitMsMax = WAIT_MS_MAX } = this.#options;
+    const { retries = RETRIES, waitMsMax = WAIT_MS_MAX } = this.#options;
     const request = this.#request(id, input);
-    const safe = ROUTES[id].method === 'GET' || input.idempotencyKey !== undefined;
+    const safe = isRepeatable(id, input.idempotencyKey);
     for (let attempt = 0; ; attempt++) {
       try {
         return readAnswer(id, await this.#once(request));
       } catch (error) {
         if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
-        const again = safe && error.retryable;
         const wait = Math.max(this.#backoff(attempt), error.retryAfterMs ?? 0);
-        if (!again || attempt >= retries || wait > waitMsMax) throw error;
+        if (!safe || !error.retryable || attempt >= retries || wait > waitMsMax) throw error;
         await this.#sleep(wait);
       }
     }
@@ -109,6 +112,16 @@ export class PmailClient {
     const { sleep = defaultSleep } = this.#options;
     return sleep(ms);
   }
+}
+
+/**
+ * A read, and a write under a key that the operation looks at. Nothing else, even where HTTP calls the method idempotent:
+ * the repeat of a DELETE that was done is told that there is no such thing, and that of a PATCH or PUT may undo what
+ * somebody else has changed between the two.
+ */
+function isRepeatable(id: RouteId, key: string | undefined): boolean {
+  const { method, idempotency } = ROUTES[id];
+  return method === 'GET' || (key !== undefined && idempotency !== 'none');
 }
 
 function defaultSleep(ms: number): Promise<void> {
