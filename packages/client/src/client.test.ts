@@ -1,5 +1,6 @@
 import { ROUTE_IDS, routeSpec } from '@pmail/contracts/routes.ts';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError, type CallAnswer, type ClientOptions, ConnectionError, PmailClient } from './client.ts';
 import {
   bare,
@@ -27,7 +28,10 @@ beforeEach(async () => {
   waits = [];
 });
 
-afterEach(() => server.stop());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await server.stop();
+});
 
 function client(options: Partial<ClientOptions> = {}): PmailClient {
   const sleep = async (ms: number): Promise<void> => {
@@ -63,9 +67,34 @@ describe('a send', () => {
     ['nothing comes back', silent],
     ['the answer stops half way', stuck],
   ])('is repeated with its key when %s for too long', async (_name, trouble) => {
-    server.will(trouble, json(202, MESSAGE));
-    expect(await send({ timeoutMs: 50 })).toMatchObject({ status: 202 });
+    const late = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(late.signal);
+    // Too long is when the request, or what there is of the answer, has arrived, however slow the machine.
+    const heard: typeof fetch = async (...args) => {
+      const response = await fetch(...args);
+      late.abort(new DOMException('too long', 'TimeoutError'));
+      return response;
+    };
+    server.will(
+      (response) => {
+        trouble(response);
+        if (trouble === silent) late.abort(new DOMException('too long', 'TimeoutError'));
+      },
+      json(202, MESSAGE),
+    );
+    expect(await send({ timeoutMs: 7_000, fetch: heard })).toMatchObject({ status: 202 });
     expect(server.seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['first key', 'first key']);
+    expect(timeout.mock.calls).toEqual([[7_000], [7_000]]);
+  });
+
+  test('is given the time that the API itself may take for it', async () => {
+    const timeout = vi.spyOn(AbortSignal, 'timeout');
+    server.will(json(202, MESSAGE));
+    await send();
+    const { directory_deadline_ms: directory, submit_deadline_ms: submit } = LIMITS;
+    // Of the Worker: what admits a request, then its rounds of a send.
+    const rounds = 3;
+    expect(timeout.mock.calls[0]?.[0]).toBeGreaterThan(directory + rounds * (submit + directory));
   });
 
   test.each([

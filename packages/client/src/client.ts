@@ -17,7 +17,10 @@ export interface ClientOptions {
   retries?: number;
   /** A longer wait than this (60 s), such as one until the next day's cap, is left to the caller: the error is thrown. */
   waitMsMax?: number;
-  /** After so long without a whole answer a try is given up, as a connection that broke (60 s). The API itself ends within 30. */
+  /**
+   * After so long without a whole answer a try is given up, as a connection that broke (120 s). Most answers come within a
+   * second; by its deadlines the API may take 110 s for a reply.
+   */
   timeoutMs?: number;
   sleep?: (ms: number) => Promise<void>;
   /** A number in [0, 1), for spreading retries. */
@@ -36,7 +39,11 @@ const RETRIES = 3;
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 8_000;
 const WAIT_MS_MAX = 60_000;
-const TIMEOUT_MS = 60_000;
+/**
+ * Longer than the deadlines of the slowest operation in a row, so that a try is not given up which the API has not: 5 s for
+ * the directory to admit a send, then up to three rounds of 30 s for the mailbox and 5 s for the directory again.
+ */
+const TIMEOUT_MS = 120_000;
 
 /** A request as it goes over the wire, made once, so that every try is the same whatever happens to the input. */
 interface WireRequest {
