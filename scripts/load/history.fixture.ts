@@ -45,4 +45,4 @@ export function apiError(code: ErrorCode, details: Record<string, unknown> = {})
   return new ApiError(ERRORS[code].status, wireError(code, 'req_1', details), null);
 }
 
-export const lostAnswer = (): ConnectionError => new ConnectionError('the connection broke');
+export const lostAnswer = (): ConnectionError => new ConnectionError('no_answer', 'the connection broke');

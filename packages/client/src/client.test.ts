@@ -1,6 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { ROUTE_IDS, routeSpec } from '@pmail/contracts/routes.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError, type CallAnswer, type ClientOptions, ConnectionError, PmailClient } from './client.ts';
-import { cutOff, hangUp, json, page, refusal, ScriptedServer, silent, stuck, truncated } from './server.fixture.ts';
+import {
+  bare,
+  cutOff,
+  hangUp,
+  json,
+  page,
+  refusal,
+  ScriptedServer,
+  silent,
+  stuck,
+  truncated,
+} from './server.fixture.ts';
 
 const IDENTITY = 'idn_01JABCDEFGHJKMNPQRSTVWXYZ0';
 const MESSAGE = { id: 'msg_01JABCDEFGHJKMNPQRSTVWXYZ0', status: 'queued', deduplicated: false };
@@ -15,7 +28,10 @@ beforeEach(async () => {
   waits = [];
 });
 
-afterEach(() => server.stop());
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await server.stop();
+});
 
 function client(options: Partial<ClientOptions> = {}): PmailClient {
   const sleep = async (ms: number): Promise<void> => {
@@ -51,9 +67,34 @@ describe('a send', () => {
     ['nothing comes back', silent],
     ['the answer stops half way', stuck],
   ])('is repeated with its key when %s for too long', async (_name, trouble) => {
-    server.will(trouble, json(202, MESSAGE));
-    expect(await send({ timeoutMs: 50 })).toMatchObject({ status: 202 });
+    const late = new AbortController();
+    const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(late.signal);
+    // Too long is when the request, or what there is of the answer, has arrived, however slow the machine.
+    const heard: typeof fetch = async (...args) => {
+      const response = await fetch(...args);
+      late.abort(new DOMException('too long', 'TimeoutError'));
+      return response;
+    };
+    server.will(
+      (response) => {
+        trouble(response);
+        if (trouble === silent) late.abort(new DOMException('too long', 'TimeoutError'));
+      },
+      json(202, MESSAGE),
+    );
+    expect(await send({ timeoutMs: 7_000, fetch: heard })).toMatchObject({ status: 202 });
     expect(server.seen.map(({ headers }) => headers['idempotency-key'])).toEqual(['first key', 'first key']);
+    expect(timeout.mock.calls).toEqual([[7_000], [7_000]]);
+  });
+
+  test('is given the time that the API itself may take for it', async () => {
+    const timeout = vi.spyOn(AbortSignal, 'timeout');
+    server.will(json(202, MESSAGE));
+    await send();
+    const { directory_deadline_ms: directory, submit_deadline_ms: submit } = LIMITS;
+    // Of the Worker: what admits a request, then its rounds of a send.
+    const rounds = 3;
+    expect(timeout.mock.calls[0]?.[0]).toBeGreaterThan(directory + rounds * (submit + directory));
   });
 
   test.each([
@@ -130,6 +171,41 @@ describe('the number of tries', () => {
     server.will(hangUp, json(202, MESSAGE));
     await expect(send({ retries: 0 })).rejects.toBeInstanceOf(ConnectionError);
     expect(server.seen).toHaveLength(1);
+  });
+
+  test('is four where the caller has said nothing', async () => {
+    server.will(...Array.from({ length: 9 }, () => refusal('unavailable')));
+    const sleep = async (ms: number): Promise<void> => void waits.push(ms);
+    const plain = new PmailClient({ url: server.url, key: 'pmk_test', sleep, random: () => 0.999_999 });
+    const input = { params: { identity_id: IDENTITY }, body: BODY, idempotencyKey: 'first key' };
+    await expect(plain.call('messages.send', input)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(server.seen).toHaveLength(4);
+    expect(waits.map(Math.round)).toEqual([250, 500, 1_000]);
+  });
+
+  const writes = ROUTE_IDS.map((id) => [id, routeSpec(id)] as const).filter(([, { method }]) => method !== 'GET');
+
+  test.each(writes)('of %s is several only with a key that it looks at', async (id, { idempotency }) => {
+    const tries = async (input: object): Promise<number> => {
+      let count = 0;
+      const broken = async (): Promise<never> => {
+        count++;
+        throw new TypeError('fetch failed');
+      };
+      await expect(client({ fetch: broken, retries: 2 }).call(id, input)).rejects.toMatchObject({ code: 'no_answer' });
+      return count;
+    };
+    expect(await tries({})).toBe(1);
+    expect(await tries({ idempotencyKey: 'key' })).toBe(idempotency === 'none' ? 1 : 3);
+  });
+
+  test('of a DELETE whose answer was lost is one: the next would be told that there is no such thing', async () => {
+    server.will(hangUp, refusal('webhook_not_found'));
+    const params = { webhook_id: 'whk_1' };
+    await expect(client().call('webhooks.delete', { params })).rejects.toMatchObject({ code: 'no_answer' });
+    expect(server.seen).toHaveLength(1);
+    // @ts-expect-error the API looks at no key here, so there is no promise to give with one
+    await expect(client().call('webhooks.delete', { params, idempotencyKey: 'key' })).rejects.toBeInstanceOf(ApiError);
   });
 
   test('is one for a write without a key, whose repeat might do it twice', async () => {
@@ -214,7 +290,7 @@ describe('the wait before a repeat', () => {
 
 describe('an answer', () => {
   test('without a body is null', async () => {
-    server.will((response) => response.writeHead(204).end());
+    server.will(bare(204));
     expect(await client().call('keys.revoke', { params: { key_id: 'key_1' } })).toMatchObject({
       status: 204,
       body: null,

@@ -1,51 +1,26 @@
-import { ROUTES, type RouteAnswer, type RouteId, type RouteInput } from '@pmail/contracts/routes.ts';
-import type { WireError } from '@pmail/core/errors.ts';
+import { ROUTES, type RouteId, type RouteInput } from '@pmail/contracts/routes.ts';
+import { type CallAnswer, type Received, readAnswer, requestIdOf } from './answer.ts';
+import { ApiError, ConnectionError } from './errors.ts';
 
-/** An answer of the API that is not a success. `retryable` says whether the same request may succeed later. */
-export class ApiError extends Error {
-  override name = 'ApiError';
-  readonly status: number;
-  readonly code: string;
-  readonly retryable: boolean;
-  readonly fix: string;
-  readonly requestId: string;
-  readonly details: Record<string, unknown>;
-  readonly retryAfterMs: number | null;
-
-  constructor(status: number, { error }: WireError, retryAfterMs: number | null) {
-    super(`${error.code}: ${error.message}`);
-    this.status = status;
-    this.code = error.code;
-    this.retryable = error.retryable;
-    this.fix = error.fix;
-    this.requestId = error.request_id;
-    this.details = error.details ?? {};
-    this.retryAfterMs = retryAfterMs;
-  }
-}
-
-/** The connection broke, or nothing that this client understands came back: what happened is not known. */
-export class ConnectionError extends Error {
-  override name = 'ConnectionError';
-  /** Set when something on the way, which is not this API, named a time to wait. */
-  readonly retryAfterMs: number | null;
-
-  constructor(message: string, { retryAfterMs = null, cause }: { retryAfterMs?: number | null; cause?: unknown } = {}) {
-    super(message, { cause });
-    this.retryAfterMs = retryAfterMs;
-  }
-}
+export type { CallAnswer } from './answer.ts';
+export { ApiError, ConnectionError, type ConnectionFault } from './errors.ts';
 
 export interface ClientOptions {
   /** Such as `https://api.example.com`, without a path. */
   url: string;
   key: string;
   fetch?: typeof fetch;
-  /** How often a request that may be repeated is tried again; 0 leaves that to the caller. */
+  /**
+   * How often a request that may be repeated is tried again (3). The first wait is at most a quarter of a second and each
+   * further one twice as long, up to eight, or what Retry-After asks. With 0 each call is one request.
+   */
   retries?: number;
-  /** A longer wait than this, such as one until the next day's cap, is left to the caller: the error is thrown. */
+  /** A longer wait than this (60 s), such as one until the next day's cap, is left to the caller: the error is thrown. */
   waitMsMax?: number;
-  /** After so long without a whole answer a try is given up, as a connection that broke (60 s). The API itself ends within 30. */
+  /**
+   * After so long without a whole answer a try is given up, as a connection that broke (120 s). Most answers come within a
+   * second; by its deadlines the API may take 110 s for a reply.
+   */
   timeoutMs?: number;
   sleep?: (ms: number) => Promise<void>;
   /** A number in [0, 1), for spreading retries. */
@@ -56,20 +31,19 @@ export interface CallInput<K extends RouteId> {
   params?: Record<string, string>;
   query?: Record<string, string | number | boolean | undefined>;
   body?: RouteInput<K>['body'];
-  /** One per message; repeating a request with it never sends twice. */
-  idempotencyKey?: string;
+  /** One per message; repeating a request with it never sends twice. Only where the operation looks at it. */
+  idempotencyKey?: (typeof ROUTES)[K]['idempotency'] extends 'none' ? never : string;
 }
 
-export interface CallAnswer<K extends RouteId> {
-  status: number;
-  body: RouteAnswer<K>['body'];
-  headers: Headers;
-}
-
+const RETRIES = 3;
 const BACKOFF_MS = 250;
 const BACKOFF_MS_MAX = 8_000;
 const WAIT_MS_MAX = 60_000;
-const TIMEOUT_MS = 60_000;
+/**
+ * Longer than the deadlines of the slowest operation in a row, so that a try is not given up which the API has not: 5 s for
+ * the directory to admit a send, then up to three rounds of 30 s for the mailbox and 5 s for the directory again.
+ */
+const TIMEOUT_MS = 120_000;
 
 /** A request as it goes over the wire, made once, so that every try is the same whatever happens to the input. */
 interface WireRequest {
@@ -78,8 +52,8 @@ interface WireRequest {
 }
 
 /**
- * Typed client of the REST API. A request is repeated, always with the same Idempotency-Key, when the answer says that
- * this may help or no answer came and the repeat is safe: reads, and writes that carry a key.
+ * Typed client of the REST API. Where the answer says that it may help, or none came, a request is repeated if that is
+ * safe, always with the same Idempotency-Key.
  */
 export class PmailClient {
   readonly #options: ClientOptions;
@@ -89,17 +63,16 @@ export class PmailClient {
   }
 
   async call<K extends RouteId>(id: K, input: CallInput<K> = {}): Promise<CallAnswer<K>> {
-    const { retries = 0, waitMsMax = WAIT_MS_MAX } = this.#options;
+    const { retries = RETRIES, waitMsMax = WAIT_MS_MAX } = this.#options;
     const request = this.#request(id, input);
-    const safe = ROUTES[id].method === 'GET' || input.idempotencyKey !== undefined;
+    const safe = isRepeatable(id, input.idempotencyKey);
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#once<K>(request);
+        return readAnswer(id, await this.#once(request));
       } catch (error) {
         if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
-        const again = safe && (error instanceof ConnectionError || error.retryable);
         const wait = Math.max(this.#backoff(attempt), error.retryAfterMs ?? 0);
-        if (!again || attempt >= retries || wait > waitMsMax) throw error;
+        if (!safe || !error.retryable || attempt >= retries || wait > waitMsMax) throw error;
         await this.#sleep(wait);
       }
     }
@@ -118,30 +91,23 @@ export class PmailClient {
     const headers: Record<string, string> = { authorization: `Bearer ${key}` };
     if (input.body !== undefined) headers['content-type'] = 'application/json';
     if (input.idempotencyKey !== undefined) headers['idempotency-key'] = input.idempotencyKey;
-    const init: RequestInit = { method: route.method, headers };
+    // Followed, a redirect would make a GET of a POST, and what the GET answers the success of a send.
+    const init: RequestInit = { method: route.method, headers, redirect: 'manual' };
     if (input.body !== undefined) init.body = JSON.stringify(input.body);
     return { url: `${url}${path}${query.size > 0 ? `?${query}` : ''}`, init };
   }
 
-  async #once<K extends RouteId>({ url, init }: WireRequest): Promise<CallAnswer<K>> {
+  async #once({ url, init }: WireRequest): Promise<Received> {
     const { fetch: send = fetch, timeoutMs = TIMEOUT_MS } = this.#options;
-    let response: Response;
-    let text: string;
+    let response: Response | undefined;
     try {
       response = await send(url, { ...init, signal: AbortSignal.timeout(timeoutMs) });
-      text = await response.text();
+      return { response, bytes: new Uint8Array(await response.arrayBuffer()) };
     } catch (error) {
-      throw new ConnectionError(error instanceof Error ? error.message : 'no answer', { cause: error });
+      const message = error instanceof Error ? error.message : 'nothing came back';
+      const seen = response === undefined ? {} : { status: response.status, requestId: requestIdOf(response) };
+      throw new ConnectionError('no_answer', message, { ...seen, cause: error });
     }
-    const { status, headers } = response;
-    const retryAfterMs = retryAfter(headers.get('retry-after'));
-    const body = parse(response, text);
-    if (response.ok) {
-      if (body === UNREADABLE) throw new ConnectionError(`status ${status} with a body that is not JSON`);
-      return { status, body: body as RouteAnswer<K>['body'], headers };
-    }
-    if (!isWireError(body)) throw new ConnectionError(`status ${status} without an error of the API`, { retryAfterMs });
-    throw new ApiError(status, body, retryAfterMs);
   }
 
   #backoff(attempt: number): number {
@@ -155,28 +121,14 @@ export class PmailClient {
   }
 }
 
-/** Milliseconds to wait by a Retry-After header, which holds seconds or a date (RFC 9110 section 10.2.3). */
-function retryAfter(value: string | null): number | null {
-  if (value === null) return null;
-  const ms = /^\d+$/.test(value) ? Number(value) * 1_000 : Date.parse(value) - Date.now();
-  return Number.isFinite(ms) ? Math.max(0, ms) : null;
-}
-
-function isWireError(body: unknown): body is WireError {
-  const error = (body as Partial<WireError> | null)?.error;
-  return typeof error?.code === 'string';
-}
-
-/** Says that an answer calls itself JSON and is none, as one does that was cut off. */
-const UNREADABLE = Symbol('unreadable');
-
-function parse(response: Response, text: string): unknown {
-  if (text === '' || !(response.headers.get('content-type') ?? '').includes('json')) return text === '' ? null : text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return UNREADABLE;
-  }
+/**
+ * A read, and a write under a key that the operation looks at. Nothing else, even where HTTP calls the method idempotent:
+ * the repeat of a DELETE that was done is told that there is no such thing, and that of a PATCH or PUT may undo what
+ * somebody else has changed between the two.
+ */
+function isRepeatable(id: RouteId, key: string | undefined): boolean {
+  const { method, idempotency } = ROUTES[id];
+  return method === 'GET' || (key !== undefined && idempotency !== 'none');
 }
 
 function defaultSleep(ms: number): Promise<void> {

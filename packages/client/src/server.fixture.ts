@@ -77,11 +77,26 @@ export function refusal(
   return json(ERRORS[code].status, wireError(code, 'req_test', details), headers);
 }
 
-/** An error page of something on the way, which is not the API. */
+/** A page of something on the way, which is not the API. */
 export function page(status: number, headers: Record<string, string> = {}): Answer {
   return (response) => {
     response.writeHead(status, { 'content-type': 'text/html', ...headers });
-    response.end('<h1>Bad gateway</h1>');
+    response.end('<h1>Not the API</h1>');
+  };
+}
+
+/** A body as it is, under whatever type. */
+export function file(contentType: string, bytes: Uint8Array, headers: Record<string, string> = {}): Answer {
+  return (response) => {
+    response.writeHead(200, { 'content-type': contentType, ...headers });
+    response.end(bytes);
+  };
+}
+
+/** A status alone. */
+export function bare(status: number, headers: Record<string, string> = {}): Answer {
+  return (response) => {
+    response.writeHead(status, headers).end();
   };
 }
 
