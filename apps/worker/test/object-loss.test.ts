@@ -1,5 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
+import { MAILBOX_MIGRATIONS } from '@pmail/engine/mailbox/schema.ts';
+import { QUOTA_MIGRATIONS } from '@pmail/engine/quota/schema.ts';
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { consume, diesOnce, FaultLab, outboundOf, PLATFORM_FAILURES, platformError, providerLog } from './faults.ts';
 import { accepted, atRest, inMailbox, letter, mailboxObject, post, quotaObject, until, waiting } from './mail.ts';
@@ -163,17 +165,74 @@ async function rewritten(from: string, ...statements: string[]): Promise<void> {
   await evictDurableObject(await mailboxObject(from));
 }
 
+/** Takes away again what the newest step of a schema has brought. A new step fails here until its own stands beside it. */
+function undone(step: { version: number } | undefined, undo: Record<number, string>): string[] {
+  const version = step?.version ?? 0;
+  const statement = undo[version];
+  if (statement === undefined) throw new Error(`nothing is known of what step ${version} has brought`);
+  return [statement, `UPDATE meta SET v = '${version - 1}' WHERE k = 'schema_version'`];
+}
+
 describe('storage of another version', () => {
-  test('of the one before is brought up to date with everything in it, and goes on sending (P3)', async () => {
+  test('of the one before, in a mailbox with a queued message and its key, is brought up to date and goes on (P3)', async () => {
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from, letter(), 'k');
+    await atRest(from);
+    const notes = "SELECT k, v FROM meta WHERE k IN ('schema_version', 'cleaned_before', 'cleaned_last') ORDER BY k";
+    const key = await inMailbox(from, 'SELECT * FROM idempotency');
+    const newest = MAILBOX_MIGRATIONS.at(-1);
+    await rewritten(from, ...undone(newest, { 4: "DELETE FROM meta WHERE k IN ('cleaned_before', 'cleaned_last')" }));
+    expect(await own.status(from, id)).toBe('queued');
+    // The step that brings these knows no better time than that of the last message.
+    const [message] = await inMailbox(from, 'SELECT CAST(received_at AS TEXT) AS at FROM messages WHERE id = ?', id);
+    const at = message?.['at'];
+    expect(await inMailbox(from, notes)).toEqual([
+      { k: 'cleaned_before', v: at },
+      { k: 'cleaned_last', v: at },
+      { k: 'schema_version', v: String(newest?.version) },
+    ]);
+    expect(await inMailbox(from, 'SELECT * FROM idempotency')).toEqual(key);
+    expect(await accepted(own.lab.key, from, letter(), 'k')).toMatchObject({ id, deduplicated: true });
+    await consume(from, id);
+    await until(async () => expect(await own.status(from, id)).toBe('delivered'));
+    expect(await outboundOf(from)).toEqual([{ id, status: 'delivered' }]);
+  });
+
+  test('of the one before, in a quota that holds a send, is brought up to date and counts it (P3)', async () => {
+    const from = await own.somebody();
+    const { id } = await waiting(own.lab.key, from);
+    await atRest(from);
+    const newest = QUOTA_MIGRATIONS.at(-1);
+    const quota = await quotaObject(own.lab.tenant);
+    const statements = undone(newest, { 2: 'ALTER TABLE applied DROP COLUMN accepted' });
+    await runInDurableObject(quota, (_quota, { storage }) => {
+      storage.transactionSync(() => {
+        for (const text of statements) storage.sql.exec(text);
+      });
+    });
+    await evictDurableObject(quota);
+    expect(await inQuota("SELECT v FROM meta WHERE k = 'schema_version'")).toEqual([{ v: String(newest?.version) }]);
+    expect(await inQuota('SELECT units FROM holds WHERE ref = ?', id)).toEqual([{ units: 1 }]);
+    await consume(from, id);
+    await until(async () => expect(await own.status(from, id)).toBe('delivered'));
+    await atRest(from);
+    expect(await inQuota('SELECT * FROM holds WHERE ref = ?', id)).toEqual([]);
+    // The first recipient, by its bit.
+    expect(await inQuota('SELECT n, accepted FROM applied WHERE ref = ? AND n > 0', id)).toEqual([
+      { n: 1, accepted: 1 },
+    ]);
+  });
+
+  test('of the first is brought through all steps with everything in it, and goes on sending (P3)', async () => {
     const from = await own.somebody();
     const { id } = await waiting(own.lab.key, from);
     await atRest(from);
     const [before] = await inMailbox(from, "SELECT v FROM meta WHERE k = 'schema_version'");
-    // What the second step of the schema has brought, taken away again.
     await rewritten(
       from,
       'DROP TABLE lost_sends',
       'ALTER TABLE deliveries DROP COLUMN reported_at',
+      "DELETE FROM meta WHERE k IN ('cleaned_before', 'cleaned_last')",
       "UPDATE meta SET v = '1' WHERE k = 'schema_version'",
     );
     expect(await own.status(from, id)).toBe('queued');

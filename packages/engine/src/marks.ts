@@ -1,6 +1,7 @@
 /**
- * Named places in the send path where a process can die. `mark` does nothing outside tests; the simulator and the
- * runtime tests make it crash there, and a simulator run fails when one of these was never reached.
+ * Named places in the send path where a process can die. `mark` does nothing outside tests. The simulator makes it crash
+ * there, and a run fails when one of these was never reached; the tests of the Worker in its runtime abort the object or
+ * the consumer at each, and fail when a name of this list has no test.
  */
 export const MARKS = [
   // Submit, in the mailbox

@@ -1,10 +1,10 @@
 import type { EventIndexRow } from '@pmail/engine/directory/events.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
-import { noMark } from '@pmail/engine/marks.ts';
 import type { Db } from '@pmail/engine/sql.ts';
 import type { WebhookWorld } from '@pmail/engine/webhooks/world.ts';
 import { config, type Env } from '../env.ts';
 import { createLog } from '../log.ts';
+import { marks } from '../marks.ts';
 import { mailboxStub } from '../objects/remote.ts';
 import { post } from '../ports/post.ts';
 import { producer } from '../ports/queue.ts';
@@ -23,7 +23,7 @@ export function webhookWorld(env: Env, requestId: string): WebhookWorld {
     now: () => Date.now(),
     random,
     newId,
-    mark: noMark,
+    mark: (name) => marks.reached(name, null),
     log,
     count: (counter) => log('info', 'count', { counter }),
     queue: producer(env.Q_WEBHOOKS),

@@ -4,7 +4,6 @@ import type { Owner } from '@pmail/core/storage/keys.ts';
 import type { MailTransport, OutgoingMessage, Provider } from '@pmail/core/transport/types.ts';
 import type { InboundWorld } from '@pmail/engine/consumers/inbound.ts';
 import { type Route, routeRecipient } from '@pmail/engine/directory/routing.ts';
-import { noMark } from '@pmail/engine/marks.ts';
 import { readMail } from '@pmail/mime/read-mail.ts';
 import {
   loopbackTransport,
@@ -13,6 +12,7 @@ import {
 } from '@pmail/transports/simulator/transport.ts';
 import { config, type Env } from '../env.ts';
 import { createLog } from '../log.ts';
+import { marks } from '../marks.ts';
 import type { CallContext } from '../objects/calls.ts';
 import { mailboxStub, quotaStub } from '../objects/remote.ts';
 import { r2 } from '../ports/blobs.ts';
@@ -43,7 +43,7 @@ export function consumerWorld(env: Env, requestId: string, owner: Owner | null):
     now: () => Date.now(),
     newId,
     newToken: () => crypto.randomUUID(),
-    mark: noMark,
+    mark: (name) => marks.reached(name, null),
     log,
     count: (counter) => log('info', 'count', { counter }),
     mailbox: (route) => {

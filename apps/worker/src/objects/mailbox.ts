@@ -21,12 +21,12 @@ import type { Include } from '@pmail/engine/mailbox/rows.ts';
 import type { SubmitAnswer, SubmitRequest } from '@pmail/engine/mailbox/submit-types.ts';
 import type { SuppressedAnswer, SuppressedRequest } from '@pmail/engine/mailbox/suppression-round.ts';
 import type { MessagePatch } from '@pmail/engine/mailbox/update.ts';
-import { noMark } from '@pmail/engine/marks.ts';
 import type { SendState } from '@pmail/engine/quota/types.ts';
 import { createComposer } from '@pmail/mime/compose.ts';
 import { readMail } from '@pmail/mime/read-mail.ts';
 import { config, type Env } from '../env.ts';
 import { createLog, errorPlace } from '../log.ts';
+import { marks } from '../marks.ts';
 import { r2 } from '../ports/blobs.ts';
 import { tellEvents } from '../ports/events.ts';
 import { producer } from '../ports/queue.ts';
@@ -56,7 +56,7 @@ export class IdentityMailbox extends DurableObject<Env> {
       random,
       newId,
       alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: errorPlace(error) })),
-      mark: noMark,
+      mark: (name) => marks.reached(name, ctx),
       waits: config(env).waits,
       log,
       blobs: r2(env.BLOBS),

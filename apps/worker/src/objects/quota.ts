@@ -1,7 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { IdentityId, MessageId, TenantId } from '@pmail/core/ids.ts';
 import { routeIdentity } from '@pmail/engine/directory/routing.ts';
-import { noMark } from '@pmail/engine/marks.ts';
 import { QuotaEngine } from '@pmail/engine/quota/engine.ts';
 import type {
   Billing,
@@ -15,6 +14,7 @@ import type {
 import type { UsageDay } from '@pmail/engine/quota/usage.ts';
 import { config, type Env } from '../env.ts';
 import { createLog, errorPlace } from '../log.ts';
+import { marks } from '../marks.ts';
 import { d1, objectSql } from '../ports/sql.ts';
 import { platformAlarm } from './alarm.ts';
 import { type CallContext, OwnerMismatch } from './calls.ts';
@@ -31,7 +31,7 @@ export class TenantQuota extends DurableObject<Env> {
       sql: objectSql(ctx.storage),
       now: () => Date.now(),
       alarm: platformAlarm(ctx, (error) => log('error', 'alarm_not_set', { error: errorPlace(error) })),
-      mark: noMark,
+      mark: (name) => marks.reached(name, ctx),
       waits: config(env).waits,
       log,
       sendState: async (identityId, ref) => {
