@@ -20,7 +20,8 @@ export function problems(
 ): string[] {
   const found: string[] = [];
   for (const id of ids) {
-    const has = (shown.get(id)?.length ?? 0) > 0;
+    // What the kill test prints is a promise of its next run, and no test.
+    const has = shown.get(id)?.some(({ level }) => level !== 'kill') === true;
     if (!has && open[id] === undefined) found.push(`no test names case ${id}, and it is not listed as open`);
     if (has && open[id] !== undefined) found.push(`case ${id} is listed as open and has a test`);
   }
@@ -32,9 +33,6 @@ export function problems(
   for (const id of Object.keys(open)) if (!ids.includes(id)) found.push(`open case ${id} is not in the list`);
   return found;
 }
-
-/** Tests that one cell names; a case with more says how many more there are. */
-const NAMED_MAX = 6;
 
 export function page(parts: PageParts): string {
   const open = Object.keys(OPEN).length;
@@ -79,10 +77,8 @@ function testLines(places: readonly Shown[]): string[] {
       if (own === level) files.set(file, [...(files.get(file) ?? []), title]);
     }
     for (const [file, titles] of files) {
-      const more = titles.length - NAMED_MAX;
       lines.push(`- ${level}, \`${file}\``);
-      for (const title of titles.slice(0, more > 0 ? NAMED_MAX - 1 : NAMED_MAX)) lines.push(`  - ${plain(title)}`);
-      if (more > 0) lines.push(`  - and ${more + 1} more`);
+      for (const title of titles) lines.push(`  - ${plain(title)}`);
     }
   }
   return lines.length === 0 ? [] : [...lines, ''];
