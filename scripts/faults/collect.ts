@@ -27,10 +27,7 @@ const HOMES: readonly (readonly [string, Level])[] = [
   ['scripts/', 'rules'],
 ];
 
-/** A row from which the tests of the checkers take their names. */
-const ROW = /^ {4}'([A-Z]\d+)',\n {4}'([^']+)',$/gm;
-
-/** Every case that a test names, and where. A describe that names one stands for the tests in it. */
+/** Every case that a test names, by its own title or by that of a describe around it, and where. */
 export function collect(): Map<string, Shown[]> {
   const shown = new Map<string, Shown[]>();
   const add = (id: string, place: Shown): void => {
@@ -42,32 +39,15 @@ export function collect(): Map<string, Shown[]> {
   }).sort();
   for (const file of files) {
     const level = HOMES.find(([home]) => file.startsWith(home))?.[1] ?? 'rules';
-    for (const { path, test, count } of titlesIn(readFileSync(join(ROOT, file), 'utf8'))) {
-      const own = path.at(-1) ?? '';
-      const title = test ? path.join(' › ') : `${path.join(' › ')} (${count === 1 ? 'one test' : `${count} tests`})`;
-      if (!test && count === 0) continue;
-      for (const id of casesIn(own)) {
-        // What stands in every title below needs no line of its own.
-        if (!test && inEvery(file, path, id)) continue;
-        add(id, { level, file, title });
-      }
+    for (const { path } of titlesIn(readFileSync(join(ROOT, file), 'utf8'))) {
+      const title = path.join(' › ');
+      for (const id of new Set(path.flatMap(casesIn))) add(id, { level, file, title });
     }
-  }
-  const rows = 'packages/sim/src/mutants.test.ts';
-  for (const [, id = '', what] of readFileSync(join(ROOT, rows), 'utf8').matchAll(ROW)) {
-    add(id, { level: 'simulator', file: rows, title: `the checkers find › ${id} broken by ${what}` });
   }
   for (const { cases, title } of KILL_CHECKS) {
     for (const id of cases) add(id, { level: 'kill', file: 'scripts/kill/checks.ts', title });
   }
   return shown;
-}
-
-function inEvery(file: string, path: string[], id: string): boolean {
-  const below = titlesIn(readFileSync(join(ROOT, file), 'utf8')).filter(
-    (title) => title.test && path.every((part, n) => title.path[n] === part),
-  );
-  return below.every(({ path: titles }) => casesIn(titles.at(-1) ?? '').includes(id));
 }
 
 export interface Checker {

@@ -1,33 +1,36 @@
+import { bracket, filled, rowsAt, stringAt } from './literals.ts';
+
 /** Reads the titles of tests out of their sources, as far as this house writes them: formatted, one call per line. */
 
+/** One test that runs, or one row of a table of tests. */
 export interface Title {
   /** Titles of the describes around it, then its own. */
   path: string[];
-  /** False for a describe. */
-  test: boolean;
-  /** How many tests stand in a describe; 1 for a test. */
-  count: number;
 }
 
-const OPENING = /^( *)(describe|test|it)\b(\.\w+)?/;
-const QUOTED = /^\s*(['"`])((?:\\.|(?!\1)[^\\])*)\1/;
+const OPENING = /^( *)(describe|test|it)\b((?:\.\w+)*)/;
+
+/** What does not run, runs only on some machines, or has to fail shows nothing. */
+const NOT_RUN = /\.(?:skip|todo|runIf|fails)/;
+const OPTION_NOT_RUN = /^,\s*\{[^{}]*\b(?:skip|todo|fails)\b/;
 
 export function titlesIn(source: string): Title[] {
   const titles: Title[] = [];
-  const open: { indent: number; title: string; entry: Title }[] = [];
+  const open: { indent: number; title: string; runs: boolean }[] = [];
   let at = 0;
   for (const line of source.split('\n')) {
     const found = OPENING.exec(line);
     if (found !== null) {
-      const indent = found[1]?.length ?? 0;
-      const title = titleAt(source, at + found[0].length);
-      if (title !== undefined) {
+      const [head, { length: indent } = '', kind, how = ''] = found;
+      const call = callAt(source, at + head.length, how.endsWith('.each') || how.endsWith('.for'));
+      if (call !== undefined) {
         while ((open.at(-1)?.indent ?? -1) >= indent) open.pop();
-        const test = found[2] !== 'describe';
-        const entry = { path: [...open.map((outer) => outer.title), title], test, count: test ? 1 : 0 };
-        if (test) for (const outer of open) outer.entry.count++;
-        else open.push({ indent, title, entry });
-        titles.push(entry);
+        const runs = !NOT_RUN.test(how) && !call.optionNotRun && (open.at(-1)?.runs ?? true);
+        if (kind === 'describe') open.push({ indent, title: call.title, runs });
+        else if (runs) {
+          const around = open.map(({ title }) => title);
+          for (const title of call.titles) titles.push({ path: [...around, title] });
+        }
       }
     }
     at += line.length + 1;
@@ -35,17 +38,32 @@ export function titlesIn(source: string): Title[] {
   return titles;
 }
 
-/** The first string of the call that begins here, or of the call of what it returns (`test.each(rows)('title')`). */
-function titleAt(source: string, start: number): string | undefined {
-  let at = start;
-  for (let call = 0; call < 2; call++) {
-    at = skipTypes(source, at);
+interface Call {
+  title: string;
+  /** The title of each row; the title itself where there is no table, or none that can be read. */
+  titles: string[];
+  optionNotRun: boolean;
+}
+
+/** The call that begins here, or the call of what it returns (`test.each(rows)('title')`). */
+function callAt(source: string, start: number, each: boolean): Call | undefined {
+  let at = skipTypes(source, start);
+  if (source[at] !== '(') return undefined;
+  const rows = each ? rowsAt(source, at) : undefined;
+  if (each || stringIn(source, at) === undefined) {
+    at = skipTypes(source, bracket(source, at).end + 1);
     if (source[at] !== '(') return undefined;
-    const quoted = QUOTED.exec(source.slice(at + 1, at + 600));
-    if (quoted !== null) return (quoted[2] ?? '').replace(/\\(['"`\\])/g, '$1');
-    at = closing(source, at) + 1;
   }
-  return undefined;
+  const string = stringIn(source, at);
+  if (string === undefined) return undefined;
+  const { value: title, rest } = string;
+  // Rows that a title does not tell apart are one line.
+  const titles = [...new Set(rows?.map((row) => filled(title, row)) ?? [title])];
+  return { title, titles, optionNotRun: OPTION_NOT_RUN.test(rest) };
+}
+
+function stringIn(source: string, bracketAt: number): ReturnType<typeof stringAt> {
+  return stringAt(source.slice(bracketAt + 1, bracketAt + 900));
 }
 
 function skipTypes(source: string, at: number): number {
@@ -58,33 +76,8 @@ function skipTypes(source: string, at: number): number {
   return at;
 }
 
-/** Where the bracket that opens at `at` closes. Knows strings, comments, and regular expressions behind a bracket. */
-function closing(source: string, at: number): number {
-  let depth = 0;
-  for (let n = at; n < source.length; n++) {
-    const char = source[n] ?? '';
-    if (char === '/' && source[n + 1] === '/') n = source.indexOf('\n', n);
-    else if (char === '/' && source[n + 1] === '*') n = source.indexOf('*/', n) + 1;
-    else if (char === '/' && /[(,[:=]\s*$/.test(source.slice(Math.max(0, n - 20), n))) n = endOf(source, n, '/');
-    else if (char === "'" || char === '"' || char === '`') n = endOf(source, n, char);
-    else if (char === '(' || char === '[' || char === '{') depth++;
-    else if (char === ')' || char === ']' || char === '}') {
-      if (--depth === 0) return n;
-    }
-  }
-  return source.length;
-}
-
-function endOf(source: string, at: number, quote: string): number {
-  for (let n = at + 1; n < source.length; n++) {
-    if (source[n] === '\\') n++;
-    else if (source[n] === quote) return n;
-  }
-  return source.length;
-}
-
 const ID = '[SECTOVKPI]\\d{1,2}';
-const IDS = `${ID}(?:(?:, | and )${ID})*`;
+const IDS = `${ID}(?:(?:, | and | )${ID})*`;
 const AT_START = new RegExp(`^(${IDS})(?=[ :])`);
 const IN_BRACKETS = new RegExp(`\\((?:[^()]*; )?(${IDS})\\)`, 'g');
 

@@ -1,42 +1,16 @@
-import { spawn } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { run } from './children.ts';
 import type { Told } from './probe.ts';
 import type { MutantResult } from './results.ts';
+import { count } from './words.ts';
 
-/** The ways to find a breakage in a tree; each gives null when it finds none that the sound tree does not have. */
+/**
+ * The ways to find a breakage in a tree by what chance brings about; each gives null when it does not. What schedules find
+ * is held against the sound tree.
+ */
 
 export type Found = Pick<MutantResult, 'caught_by' | 'invariants' | 'where' | 'after'>;
 
 const PROBE = 'scripts/mutants/probe.ts';
-
-interface Output {
-  code: number | null;
-  errors: string;
-}
-
-/** Runs node in a tree; `onLine` may end it by answering true. */
-function run(root: string, args: string[], onLine: (line: string) => Promise<boolean>): Promise<Output> {
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
-  let errors = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors = (errors + chunk.toString('utf8')).slice(-4_000);
-  });
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('exit', resolve);
-  });
-  const read = async (): Promise<void> => {
-    for await (const line of createInterface({ input: child.stdout })) {
-      if (await onLine(line)) {
-        child.kill('SIGTERM');
-        return;
-      }
-    }
-  };
-  return Promise.all([ended, read()]).then(([code]) => ({ code, errors }));
-}
 
 async function probeOne(root: string, told: Told): Promise<Told | null> {
   let answer: Told | null = null;
@@ -68,7 +42,7 @@ export async function bySchedules(
         caught_by: told.kind === 'random' ? 'random schedule' : 'small schedule',
         invariants: told.invariants,
         where: told.kind === 'random' ? `seed ${told.where}` : told.where,
-        after: `${told.ran} schedules`,
+        after: count(told.ran, 'schedule'),
       };
     }
     return found !== null;
@@ -77,54 +51,46 @@ export async function bySchedules(
   return found;
 }
 
-interface VitestReport {
-  testResults: { name: string; assertionResults: { fullName: string; status: string }[] }[];
+interface Round {
+  round: number;
+  faults: { invariant: string; text: string }[];
 }
 
-/** The fixed scenarios of the simulator. */
-export async function byScenarios(broken: string, finds: readonly string[]): Promise<Found | null> {
-  const out = join(broken, 'scenarios.json');
-  rmSync(out, { force: true });
-  const vitest = join(broken, 'node_modules/vitest/vitest.mjs');
-  const args = [vitest, 'run', '--project', 'sim', 'packages/sim/src/cases', '--reporter=json', `--outputFile=${out}`];
-  const { errors } = await run(broken, args, async () => false);
-  let report: VitestReport;
-  try {
-    report = JSON.parse(readFileSync(out, 'utf8')) as VitestReport;
-  } catch {
-    throw new Error(`the scenarios could not be run: ${errors}`);
-  }
-  const tests = report.testResults.flatMap(({ assertionResults }) => assertionResults);
-  const failed = tests.filter(
-    ({ status, fullName }) => status === 'failed' && casesOf(fullName).some((id) => finds.includes(id)),
-  );
-  const [first] = failed;
-  if (first === undefined) return null;
-  const cases = [...new Set(failed.flatMap(({ fullName }) => casesOf(fullName)))];
-  return { caught_by: 'scenario', invariants: cases, where: first.fullName, after: `${tests.length} scenarios` };
+/** Plays rounds of the kill test from a seed until one is not clean; gives those that ended. */
+export type Kills = (seed: number, rounds: number) => Promise<{ rounds: Round[]; errors: string }>;
+
+/** It ends by itself, and takes its runtime along. */
+export function killsIn(root: string): Kills {
+  return async (seed, rounds) => {
+    const told: Round[] = [];
+    const args = ['scripts/kill/main.ts', '--rounds', `${rounds}`, '--seed', `${seed}`, '--json', '--stop'];
+    const { errors } = await run(root, args, async (line) => {
+      if (line.startsWith('{')) told.push(JSON.parse(line) as Round);
+      return false;
+    });
+    return { rounds: told, errors };
+  };
 }
 
-function casesOf(title: string): string[] {
-  return title.match(/\b[SECTOVKP]\d{1,2}\b/g) ?? [];
-}
-
-/** The real runtime, killed, until a round is not clean. */
-export async function byKills(broken: string, finds: readonly string[], rounds: number): Promise<Found | null> {
-  let found: Found | null = null;
-  let ended = false;
-  const args = ['scripts/kill/main.ts', '--rounds', String(rounds), '--seed', '1', '--json', '--stop'];
-  const { errors } = await run(broken, args, async (line) => {
-    if (!line.startsWith('{')) return false;
-    const { round, faults } = JSON.parse(line) as { round: number; faults: { invariant: string; text: string }[] };
-    ended = round >= rounds;
-    const [first] = faults.filter(({ invariant }) => finds.includes(invariant));
-    if (first !== undefined) {
-      const invariants = [...new Set(faults.map(({ invariant }) => invariant))].sort();
-      found = { caught_by: 'kill test', invariants, where: `seed 1: ${first.text}`, after: `${round} rounds` };
+/**
+ * The real runtime, killed, until a round has a fault of the kind that the breakage is to make. A round with others alone
+ * ends that run of the kill test, and the next goes on from another seed. Not held against the sound tree: no two runs are
+ * killed at the same moment, so one that is clean there proves nothing about this one.
+ */
+export async function byKills(play: Kills, finds: readonly string[], rounds: number): Promise<Found | null> {
+  let played = 0;
+  for (let seed = 1; played < rounds; seed++) {
+    const left = rounds - played;
+    const { rounds: told, errors } = await play(seed, left);
+    const last = told.at(-1);
+    if (last === undefined || (last.faults.length === 0 && told.length < left)) {
+      throw new Error(`the kill test itself broke: ${errors}`);
     }
-    // It ends by itself and takes its runtime along.
-    return false;
-  });
-  if (found === null && !ended) throw new Error(`the kill test itself broke: ${errors}`);
-  return found;
+    played += told.length;
+    const first = last.faults.find(({ invariant }) => finds.includes(invariant));
+    if (first === undefined) continue;
+    const invariants = [...new Set(last.faults.map(({ invariant }) => invariant))].sort();
+    return { caught_by: 'kill test', invariants, where: `seed ${seed}: ${first.text}`, after: count(played, 'round') };
+  }
+  return null;
 }

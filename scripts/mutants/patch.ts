@@ -1,14 +1,21 @@
+import { createHash } from 'node:crypto';
+
 /** A deliberate breakage: what is replaced in which file. */
 export interface Patch {
   /** Name of the patch's file. */
   name: string;
   /** What is broken, as the table says it. */
   title: string;
-  /** Where it has to be found: by schedules of the simulator, else by its scenarios; by those alone; by the kill test. */
+  /**
+   * Where it is looked for: in schedules of the simulator, and where none of them finds it in its scenarios; in those
+   * alone; in the kill test.
+   */
   level: 'simulator' | 'scenario' | 'kill';
   /** Ids of what may be said not to hold: a failure of another kind would be found by luck. */
   finds: string[];
   changes: Change[];
+  /** Of everything that a result depends on; another title is no other breakage. */
+  hash: string;
 }
 
 export interface Change {
@@ -39,7 +46,11 @@ export function parsePatch(name: string, text: string): Patch {
   if (changes.length === 0 || changes.length !== text.match(/^@@ end$/gm)?.length) {
     throw new Error(`${name} has no whole change`);
   }
-  return { name, title, level, finds, changes };
+  const hash = createHash('sha256')
+    .update(JSON.stringify([level, finds, changes]))
+    .digest('hex')
+    .slice(0, 16);
+  return { name, title, level, finds, changes, hash };
 }
 
 /**
