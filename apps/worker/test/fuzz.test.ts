@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const OPTIONS = { inputs: 300, seed: 20_261_130, slow_ms: null };
+const OPTIONS = { inputs: 300, seed: 20_261_130, work: null };
 
 const dns = dnsAnswers((answers) => {
   vi.spyOn(globalThis, 'fetch').mockImplementation(resolver(answers));
