@@ -149,17 +149,9 @@ const KEPT_HTML: readonly Run[] = [
   { place: '<pre>%x</pre>', start: '', unit: ' ', length: 128_000 },
   { place: '<blockquote><pre>%x</pre></blockquote>', start: 'x', unit: '\n', length: 128_000 },
   { place: '<ul><li><pre>%x</pre></li></ul>', start: 'x', unit: '&nbsp;', length: 128_000 },
-  { place: '<table><tr><td><pre>%x</pre></td></tr></table>', start: 'x', unit: ' \n', length: 128_000 },
   // Links: the sanitizer looked for comments in them, again after each that it took out.
   { place: '<a href="http://x%y">t</a>', start: '', unit: ' ', length: 128_000 },
   { place: '<a href="http://x%y">t</a>', start: '', unit: '<!---->', length: 128_000 },
-  // Tags that stay open: every further one had the whole list of them looked through. Some only seem to be closed.
-  ...['<b>', '</b>', '<b ', '<ul><li>', '<a href="https://example.com">x', '<b></x>', '<b><!--</b>-->'].map(
-    (unit): Run => ({ place: '%', start: '', unit, length: 128_000 }),
-  ),
-  ...['<b><script></b></script>', '<b><i title="</b></i>"></i>', '<svg><b><style></b></style></svg>', '<!--'].map(
-    (unit): Run => ({ place: '%', start: '', unit, length: 128_000 }),
-  ),
 ];
 
 export const htmlRuns: Fuzzer = fuzzer(
@@ -176,23 +168,15 @@ export const htmlRuns: Fuzzer = fuzzer(
   { kept: KEPT_HTML, judges_work: true },
 );
 
-const WORD = '=?utf-8?B?YWJj?= ';
-
 /** Each took work by the square of its length, or worse. */
 const KEPT_MAIL: readonly Run[] = [
   // Blanks in a date, which a pattern shared out among its parts in every way.
   { place: `${FROM}Date: Mon%x\r\n\r\n`, start: '', unit: ' ', length: 128_000 },
-  { place: `${FROM}Date: Mon, 30 Nov%x\r\n\r\n`, start: '', unit: '(', length: 128_000 },
   // A link without an end, and attributes of one name, in the HTML beside a text.
   { place: mixed('Content-Type: text/html\r\n\r\n<a href=%'), start: '', unit: 'a', length: 128_000 },
   { place: mixed('Content-Type: text/html\r\n\r\n<a %'), start: '', unit: 'href=', length: 128_000 },
-  // Encoded words, joined one by one, also where the field does not show them as it stands.
-  { place: `Subject: %x\r\n${FROM}\r\nx\r\n`, start: '', unit: WORD, length: 128_000 },
-  { place: 'From: Jo % <jo@example.org>\r\n\r\nx', start: '', unit: WORD, length: 128_000 },
-  { place: 'From: "%" <jo@example.org>\r\n\r\nx', start: '', unit: '=\\?utf-8?B?YWJj?= ', length: 128_000 },
-  // Groups in an address field, and one header again and again.
-  { place: `To: %x\r\n${FROM}\r\nx`, start: '', unit: ':;', length: 128_000 },
-  { place: `${FROM}%\r\nx`, start: '', unit: 'a:\r\n', length: 128_000 },
+  // Encoded words, joined one by one; what copied all of them each time shows in the longest alone.
+  { place: `Subject: %x\r\n${FROM}\r\nx\r\n`, start: '', unit: '=?utf-8?B?YWJj?= ', length: 1_024_000 },
 ];
 
 export const mailRuns: Fuzzer = fuzzer(
