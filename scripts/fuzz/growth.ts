@@ -1,4 +1,5 @@
 import { must } from '@pmail/testkit/fuzz/fuzzer.ts';
+import { threadWorkMs } from '@pmail/testkit/fuzz/thread-work.ts';
 
 /** Where the doubling begins: less is read before anything can be told of it. */
 const SHORTEST = 1_000;
@@ -36,9 +37,8 @@ export async function mustGrowEvenly(length: number, work: Work): Promise<void> 
 /** What this thread works, whatever else the machine does. */
 export function workOf(read: (length: number) => unknown): Work {
   return async (length) => {
-    const before = process.threadCpuUsage();
+    const before = threadWorkMs();
     await read(length);
-    const { user, system } = process.threadCpuUsage(before);
-    return (user + system) / 1_000;
+    return threadWorkMs() - before;
   };
 }

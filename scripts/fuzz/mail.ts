@@ -8,7 +8,7 @@ import { htmlToText } from '@pmail/mime/html-to-text.ts';
 import { parseMailDate } from '@pmail/mime/mail-date.ts';
 import { parseMail } from '@pmail/mime/parse.ts';
 import { sanitizeHtml } from '@pmail/mime/sanitize.ts';
-import { type Fuzzer, fuzzer, must } from '@pmail/testkit/fuzz/fuzzer.ts';
+import { type Fuzzer, fuzzer, must, type Verdict } from '@pmail/testkit/fuzz/fuzzer.ts';
 import { foreignBytes, foreignText } from '@pmail/testkit/fuzz/inputs.ts';
 import fc from 'fast-check';
 
@@ -50,10 +50,18 @@ const WORDS = [
 /** No header value of ours may break a line. */
 const ONE_LINE = /^[^\x00-\x08\x0a-\x1f\x7f]*$/;
 
-export const mime: Fuzzer = fuzzer('MIME', foreignBytes([...SIMPLE, MULTIPART], WORDS), async (raw) => {
+const KEPT: readonly Uint8Array[] = [
+  // Byte order marks, at the start of an encoded word and within one, were read as a part of names and subjects.
+  'From: =?utf-8?B?77u/SmVu?= =?utf-8?B?77u/77u/cw==?= <jo@example.org>\r\nSubject: =?utf-8?B?Y++7v2Q=?=\r\n\r\nx',
+].map((text) => new Uint8Array(Buffer.from(text)));
+
+export const mime: Fuzzer = fuzzer('MIME', foreignBytes([...SIMPLE, MULTIPART], WORDS), checkMail, { kept: KEPT });
+
+async function checkMail(raw: Uint8Array): Promise<Verdict> {
   const mail = await parseMail(raw);
   must(mail.text === null || !mail.text.includes('\r'), 'a text has one kind of line end');
   must(ONE_LINE.test(mail.subject), 'a subject is one line');
+  must(!/\ufeff/.test(mail.subject + (mail.from?.name ?? '')), 'byte order marks are read out of no header');
   must(mail.attachments.length <= 500, 'attachments are not without end');
   for (const { filename, content_id: id } of mail.attachments) {
     must(filename !== '' && utf8Length(filename) <= LIMITS.attachment_filename_bytes_max, 'a file name fits');
@@ -66,8 +74,8 @@ export const mime: Fuzzer = fuzzer('MIME', foreignBytes([...SIMPLE, MULTIPART], 
   }
   const size = mail.attachments.reduce((sum, { content }) => sum + content.length, 0);
   must(size + (mail.text?.length ?? 0) + (mail.html?.length ?? 0) <= 4 * raw.length + 1_000, 'nothing grows');
-  return mail.from !== null;
-});
+  return mail.from !== null || 'no sender';
+}
 
 const LINE_ENDS = ['\n', '\r\n', '\r', ' \r\n'];
 const SHORT_LINES = [
@@ -123,11 +131,14 @@ export const lines: Fuzzer = fuzzer(
     const mail = await parseMail(raw);
     must(mail.from?.address === 'jo@example.org', 'the sender is read');
     must(mail.headers.length <= 20_001, 'headers are not without end');
-    return !mail.parse_degraded;
+    return !mail.parse_degraded || 'read in part';
   },
-  ['\n', 'x\r\n', '--x\n', 'YQ='].flatMap((text) =>
-    HEADS.map((head) => new Uint8Array(Buffer.from(`From: jo@example.org\r\n${head}${text.repeat(100_000)}`))),
-  ),
+  {
+    // Each line had costs of its own in the parser: a mail of few megabytes stalled all others for minutes.
+    kept: ['\n', 'x\r\n', '--x\n', 'YQ='].flatMap((text) =>
+      HEADS.map((head) => new Uint8Array(Buffer.from(`From: jo@example.org\r\n${head}${text.repeat(100_000)}`))),
+    ),
+  },
 );
 
 export const html: Fuzzer = fuzzer(
@@ -206,9 +217,16 @@ export const subjects: Fuzzer = fuzzer(
   },
 );
 
-const name = foreignText(
-  ['X-Custom', 'List-Unsubscribe', 'Reply-To', 'x-a', 'Subject'],
-  ['\r\n', ':', ' ', '-', 'é', '\0'],
+// One name that is not let through is enough, so most of them are: else nobody would look at the values.
+const name = fc.oneof(
+  { arbitrary: fc.constantFrom('X-Custom', 'x-a', 'X-A', 'Importance', 'Comments', 'keywords'), weight: 20 },
+  {
+    arbitrary: foreignText(
+      ['X-Custom', 'List-Unsubscribe', 'Reply-To', 'x-a', 'Subject'],
+      ['\r\n', ':', ' ', '-', 'é', '\0'],
+    ),
+    weight: 1,
+  },
 );
 const value = foreignText(
   ['<https://x.example/u>', 'text', 'a@x.example', 'é', `${'v'.repeat(2_000)}`],
@@ -220,7 +238,7 @@ export const headers: Fuzzer = fuzzer(
   fc.array(fc.tuple(name, value), { maxLength: 25 }).map((entries) => Object.fromEntries(entries)),
   (input) => {
     const checked = checkCustomHeaders(input);
-    if (!checked.ok) return false;
+    if (!checked.ok) return checked.code;
     for (const header of checked.value) {
       must(/^[\x21-\x39\x3b-\x7e]+$/.test(header.name), 'a name is a name of a header');
       must(ONE_LINE.test(header.value), 'a value is one line');

@@ -89,7 +89,7 @@ export const cloudflareEvents: Fuzzer = fuzzer(
   foreignJson(CLOUDFLARE, ['hard', 'cf.email.sending.message.failed', '550', AT]),
   (body) => {
     const parsed = cloudflareEvent(body);
-    if (parsed.kind !== 'event') return false;
+    if (parsed.kind !== 'event') return parsed.kind;
     checkEvent(parsed.event);
     return true;
   },
@@ -138,7 +138,7 @@ export const sesEvents: Fuzzer = fuzzer(
   foreignJson(SES, ['Bounce', 'Transient', 'Reject', AT]),
   (body) => {
     const parsed = sesEvent(body, { notification_id: 'sns-1', at: 1_790_000_000_000, region: 'eu-west-1' });
-    if (parsed.kind !== 'events') return false;
+    if (parsed.kind !== 'events') return parsed.kind;
     for (const event of parsed.events) checkEvent(event);
     const ids = parsed.events.map(({ event_id }) => event_id);
     must(new Set(ids).size === ids.length, 'each report has an id of its own');

@@ -5,12 +5,13 @@ import { foreignText } from '@pmail/testkit/fuzz/inputs.ts';
 
 const RULES = { api_host: 'api.agents.example.org', platform_domain: 'agents.example.org', allow_loopback: false };
 
+const VALID = ['https://hooks.acme.com/x?y=1', 'https://hooks.acme.com:8443/'];
+
 export const webhookUrls: Fuzzer = fuzzer(
   'webhook URLs',
   foreignText(
     [
-      'https://hooks.acme.com/x?y=1',
-      'https://hooks.acme.com:8443/',
+      ...VALID,
       'https://user:pass@acme.com/',
       'https://127.0.0.1/',
       'https://[::1]/',
@@ -24,11 +25,12 @@ export const webhookUrls: Fuzzer = fuzzer(
   (text) => {
     const fault = endpointUrlFault(text, RULES);
     if (fault !== null) {
+      must(!VALID.includes(text), 'what is right is taken');
       must(
         fault.startsWith('must') && (text.length < 12 || !fault.includes(text)),
         'a refusal says a rule and no input',
       );
-      return false;
+      return fault;
     }
     const url = new URL(text);
     must(url.protocol === 'https:' && url.username === '' && url.password === '' && url.hash === '', 'plain https');
@@ -53,7 +55,7 @@ export const ipAddresses: Fuzzer = fuzzer(
     const bytes = parseIpv4(text) ?? parseIpv6(text);
     if (bytes === undefined) {
       must(blocked, 'what is no address is not reached');
-      return false;
+      return 'no address';
     }
     must(bytes.length === 4 || bytes.length === 16, 'four or sixteen bytes');
     must(
@@ -65,6 +67,12 @@ export const ipAddresses: Fuzzer = fuzzer(
       const [a = 0, b = 0] = bytes;
       must(blocked || !(a === 10 || a === 127 || (a === 192 && b === 168) || (a === 169 && b === 254)), 'no inner net');
     }
-    return !blocked;
+    const start = Buffer.from(bytes).subarray(0, 6).toString('hex');
+    must(blocked || bytes.length === 4 || start !== '0064ff9b0001', 'nor one that each network reads in its own way');
+    return !blocked || 'blocked';
+  },
+  {
+    // The IPv4 address within these was looked for at one place, and networks put it at another: a way to inner hosts.
+    kept: ['64:ff9b:1:a9fe:a9:fe00::', '64:ff9b:1:7f00:0:100::', '64:ff9b:1::8.8.8.8', '64:ff9b:1::'],
   },
 );

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-const OPTIONS = { inputs: 300, seed: 20_261_130, slow_ms: null };
+const OPTIONS = { inputs: 300, seed: 20_261_130, work: null };
 
 const dns = dnsAnswers((answers) => {
   vi.spyOn(globalThis, 'fetch').mockImplementation(resolver(answers));
@@ -15,13 +15,15 @@ const dns = dnsAnswers((answers) => {
 
 describe('bytes of strangers', () => {
   test.each([
-    ['cursors', cursors],
-    ['request bodies', async () => bodies],
-    ['fields of requests', async () => fields],
-    ['DNS answers', async () => dns],
-  ] as const)('break no rule of %s', async (_name, make) => {
-    const report = await (await make()).run(OPTIONS);
-    expect(report.failure).toBeNull();
-    expect(report.taken).toBeGreaterThan(0);
+    ['cursors', cursors, ['invalid_request', 'cursor_expired', 'of another list']],
+    ['request bodies', async () => bodies, ['invalid_request', 'JSON, and no body of any route']],
+    ['fields of requests', async () => fields, []],
+    ['DNS answers', async () => dns, ['no packet', 'no addresses', 'the answer is none to the question, or was cut']],
+  ] as const)('break no rule of %s, and come deep into it', async (_name, make, deep) => {
+    const { failure, inputs, taken, refused } = await (await make()).run(OPTIONS);
+    expect(failure).toBeNull();
+    expect(taken).toBeGreaterThan(0);
+    expect(taken).toBeLessThan(inputs);
+    expect(Object.keys(refused)).toEqual(expect.arrayContaining([...deep]));
   });
 });

@@ -2,6 +2,7 @@ import { ROUTES, type RouteId } from '@pmail/contracts/routes.ts';
 import { parseBody } from '@pmail/contracts/validate.ts';
 import { createIdFactory } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
+import { seal } from '@pmail/core/seal.ts';
 import type { Db, SqlValue } from '@pmail/engine/sql.ts';
 import { type Fuzzer, fuzzer, must } from '@pmail/testkit/fuzz/fuzzer.ts';
 import { foreignBytes, foreignJson, foreignText } from '@pmail/testkit/fuzz/inputs.ts';
@@ -17,24 +18,24 @@ import { ResolverFault, resolveHost } from '../../src/ports/resolver.ts';
 const AT = 1_790_000_000_000;
 const newId = createIdFactory(() => 0.3);
 
-/** A request as far as cursors need one, with a directory that holds nothing but their signing key. */
-function cursorRequest(): RequestContext {
-  const rows: Record<string, SqlValue>[] = [];
-  const db: Db = {
-    batch: async (statements) =>
-      statements.map(({ sql, bindings }) => {
-        if (!sql.startsWith('INSERT')) return rows;
-        const [purpose = '', kid = '', ciphertext = '', created_at = 0] = bindings;
-        if (rows.length === 0) rows.push({ purpose, kid, ciphertext, created_at, verify_until: null });
-        return [];
-      }),
-  };
+const MASTER = new Uint8Array(32);
+const LONG_AGO = AT - 3 * LIMITS.cursor_age_ms_max;
+
+/**
+ * A request as far as cursors need one, with a directory that holds nothing but their signing key. It is always the same
+ * one, so that a seed makes the same cursors.
+ */
+async function cursorRequest(): Promise<RequestContext> {
+  const place = { table: 'signing_keys', column: 'ciphertext', row: 'cursor:1' };
+  const ciphertext = await seal(MASTER, place, new Uint8Array(32).fill(7), new Uint8Array(12));
+  const row: Record<string, SqlValue> = { purpose: 'cursor', kid: '1', ciphertext, created_at: LONG_AGO };
+  const db: Db = { batch: async (statements) => statements.map(() => [{ ...row, verify_until: null }]) };
   return {
     env: {},
     db,
     key: { id: newId('key', AT) },
     now: AT,
-    config: { master_key: new Uint8Array(32) },
+    config: { master_key: MASTER },
   } as unknown as RequestContext;
 }
 
@@ -42,25 +43,23 @@ const LIST = 'messages.list' satisfies RouteId;
 const INPUT = { params: { identity_id: newId('idn', AT) }, query: {} };
 
 export async function cursors(): Promise<Fuzzer> {
-  const context = cursorRequest();
+  const context = await cursorRequest();
   const positions = [
     { at: AT, id: newId('msg', AT) },
     { at: 0, id: 'x' },
   ];
   const written = await Promise.all(positions.map((position) => writeCursor(context, LIST, INPUT, position)));
   const known = written.map((cursor) => cursor ?? '');
-  const wrong = await writeCursor(
-    { ...context, now: AT - 2 * LIMITS.cursor_age_ms_max },
-    LIST,
-    INPUT,
-    positions[0] ?? null,
-  );
-  const examples = [...known, wrong ?? '', 'c_', 'c_0', 'null'];
+  const position = positions[0] ?? null;
+  const old = await writeCursor({ ...context, now: AT - 2 * LIMITS.cursor_age_ms_max }, LIST, INPUT, position);
+  const elsewhere = await writeCursor(context, LIST, { ...INPUT, query: { label: 'a' } }, position);
+  const examples = [...known, old ?? '', elsewhere ?? '', 'c_', 'c_0', 'null'];
   return fuzzer('cursors', foreignText(examples, ['c_', '-', '_', '=', '0', '1', '.']), async (cursor) => {
     const read = await readCursor(context, LIST, { ...INPUT, query: { cursor } });
     if (!read.ok) {
       must(['invalid_request', 'cursor_expired'].includes(read.code), 'a refusal has a code of its own');
-      return false;
+      must(!known.includes(cursor), 'what was made is believed');
+      return cursor === elsewhere ? 'of another list' : read.code;
     }
     must(
       positions.some((position) => JSON.stringify(position) === JSON.stringify(read.value)),
@@ -98,17 +97,25 @@ const WORDS = [
   'null',
 ];
 
+const JSON_TYPE = 'application/json';
+
+const KEPT_BODIES = [
+  // So many parts became a tree many times their size, in memory that all requests share.
+  '['.repeat(2_000) + ']'.repeat(2_000),
+  `[${'['.repeat(40)}${']'.repeat(40)}${',0'.repeat(300_000)}]`,
+  `[${'{},'.repeat(300_000)}{}]`,
+  `{"a":"\\"${'['.repeat(40)}","b":[${'0,'.repeat(300_000)}0]}`,
+  // A key that comes twice, also in another spelling: one of them was taken without a word.
+  '{"to":["a@example.net"],"to":["b@example.net"]}',
+  '{"subject":"a","\\u0073ubject":"b"}',
+  '{"__proto__":1,"__proto__":2}',
+];
+
 export const bodies: Fuzzer = fuzzer(
   'request bodies',
   fc.record({
     bytes: foreignBytes([JSON.stringify(SEND), '{}', '[]', '"x"', `${'['.repeat(3_000)}`], WORDS),
-    type: fc.constantFrom(
-      'application/json',
-      'application/json; charset=utf-8',
-      'application/x+json',
-      'text/plain',
-      '',
-    ),
+    type: fc.constantFrom(JSON_TYPE, 'application/json; charset=utf-8', 'application/x+json', 'text/plain', ''),
     optional: fc.boolean(),
   }),
   async ({ bytes, type, optional }) => {
@@ -120,11 +127,14 @@ export const bodies: Fuzzer = fuzzer(
     const read = await readBody(request, optional);
     if (!read.ok) {
       must(['invalid_request', 'payload_too_large'].includes(read.code), 'a refusal has a code of its own');
-      return false;
+      const text = Buffer.from(bytes).toString();
+      must(text !== JSON.stringify(SEND) || !type.startsWith('application/json'), 'what is right is taken');
+      return read.code;
     }
-    checkBody(read.value);
-    return true;
+    must(!KEPT_BODIES.includes(Buffer.from(bytes).toString()), 'no large tree is built, and no key goes unseen');
+    return checkBody(read.value) || 'JSON, and no body of any route';
   },
+  { kept: KEPT_BODIES.map((text) => ({ bytes: new Uint8Array(Buffer.from(text)), type: JSON_TYPE, optional: false })) },
 );
 
 export const fields: Fuzzer = fuzzer(
@@ -150,9 +160,11 @@ function checkBody(value: unknown): boolean {
 }
 
 const HOST = 'hooks.acme.com';
+const IPV4 = '93.184.216.34';
+const IPV6 = '2606:2800:21f::1';
 
 function answer(type: 'A' | 'AAAA', changes: object = {}): string {
-  const data = type === 'A' ? '93.184.216.34' : '2606:2800:21f::1';
+  const data = type === 'A' ? IPV4 : IPV6;
   const packet = {
     type: 'response' as const,
     id: 0,
@@ -177,16 +189,24 @@ export function dnsAnswers(serve: (answers: Record<'A' | 'AAAA', Uint8Array>) =>
   const one = (type: 'A' | 'AAAA'): fc.Arbitrary<string> => fc.oneof(foreign(type), fc.constant(answer(type)));
   return fuzzer('DNS answers', fc.record({ A: one('A'), AAAA: one('AAAA') }), async ({ A, AAAA }) => {
     serve({ A: latin1(A), AAAA: latin1(AAAA) });
+    const valid = A === answer('A') && AAAA === answer('AAAA');
     try {
       const found = await resolveHost(['https://one.example/dns-query'], HOST);
       must(found.length <= 65_536 / 5, 'addresses are not without end');
       for (const address of found) must(/^[0-9a-f:.]+$/i.test(address), 'an address is one');
-      return found.length > 0;
+      must(!valid || found.join(' ') === `${IPV4} ${IPV6}`, 'what was said is read');
+      return found.length > 0 || 'no addresses';
     } catch (error) {
       must(error instanceof ResolverFault, `what cannot be read is a fault of the resolver, not ${String(error)}`);
-      return false;
+      must(!valid, 'what is right is taken');
+      return reasonOf(error.cause);
     }
   });
+}
+
+/** Of what a resolver said, or only that it was no packet at all: the words of its reader are without number. */
+function reasonOf(cause: unknown): string {
+  return cause instanceof ResolverFault ? cause.message : 'no packet';
 }
 
 function latin1(text: string): Uint8Array {

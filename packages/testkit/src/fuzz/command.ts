@@ -1,8 +1,13 @@
 import { parseArgs } from 'node:util';
-import type { Fuzzer } from './fuzzer.ts';
+import { whole } from '../options.ts';
+import { type Fuzzer, type FuzzReport, lopsided } from './fuzzer.ts';
+import { watchForHangs } from './hang-watch.ts';
+import { threadWorkMs } from './thread-work.ts';
 
-/** What one input may take on any machine; the largest are some 100 KB. */
-const SLOW_MS = 3_000;
+/** What one input may work on any machine; the largest are some 100 KB. */
+const WORK_MS = 3_000;
+/** No input takes so long that comes to an end at all, however busy the machine is. */
+const HANG_MS = 300_000;
 
 export interface FuzzArgs {
   inputs: number;
@@ -10,6 +15,7 @@ export interface FuzzArgs {
   only: string;
 }
 
+/** @throws with words for people */
 export function readFuzzArgs(args: string[]): FuzzArgs {
   const { values } = parseArgs({
     args,
@@ -19,11 +25,7 @@ export function readFuzzArgs(args: string[]): FuzzArgs {
       only: { type: 'string', default: '' },
     },
   });
-  const [inputs, seed] = [Number(values.inputs), Number(values.seed)];
-  if (!Number.isSafeInteger(inputs) || inputs < 1 || !Number.isSafeInteger(seed)) {
-    throw new Error('--inputs and --seed need whole numbers, and one input at least');
-  }
-  return { inputs, seed, only: values.only };
+  return { inputs: whole('inputs', values.inputs, 1), seed: whole('seed', values.seed), only: values.only };
 }
 
 /** Statuses of a process that runs fuzzers. */
@@ -33,20 +35,36 @@ export const FUZZ_STATUS = { clean: 0, broken: 1, none: 3 } as const;
 export async function runFuzzers(
   fuzzers: readonly Fuzzer[],
   { inputs, seed, only }: FuzzArgs,
+  hang_ms = HANG_MS,
 ): Promise<keyof typeof FUZZ_STATUS> {
   const asked = fuzzers.filter(({ name }) => name.includes(only));
+  if (asked.length === 0) return 'none';
+  const watch = watchForHangs(hang_ms);
+  const work = { clock: threadWorkMs, most_ms: WORK_MS };
   let broken = 0;
   for (const fuzzer of asked) {
+    watch.fuzzer(fuzzer.name);
     const started = performance.now();
-    const report = await fuzzer.run({ inputs, seed, slow_ms: SLOW_MS });
-    const seconds = ((performance.now() - started) / 1000).toFixed(1);
-    const share = `${report.inputs} inputs, ${report.taken} taken`;
-    console.log(`${report.name}: ${share}, slowest ${report.slowest_ms.toFixed(0)} ms, ${seconds} s`);
-    if (report.failure === null) continue;
-    broken++;
-    console.log(`  BROKEN by ${report.failure.input}\n  ${report.failure.error}`);
-    console.log(`  again: npm run fuzz -- --only '${report.name}' --inputs ${inputs} --seed ${report.failure.seed}`);
+    const report = await fuzzer.run({ inputs, seed, work, before: watch.input });
+    console.log(told(report, (performance.now() - started) / 1_000));
+    const again = (from: number) =>
+      `  again: npm run fuzz -- --only '${report.name}' --inputs ${inputs} --seed ${from}`;
+    const little = lopsided(report);
+    if (report.failure !== null) {
+      broken++;
+      console.log(`  BROKEN by ${report.failure.input}\n  ${report.failure.error}\n${again(report.failure.seed)}`);
+    } else if (little !== null) {
+      broken++;
+      console.log(`  SHOWS LITTLE: ${little}\n${again(seed)}`);
+    }
   }
-  if (asked.length === 0) return 'none';
+  await watch.stop();
   return broken === 0 ? 'clean' : 'broken';
+}
+
+function told({ name, inputs, taken, refused, slowest_ms }: FuzzReport, seconds: number): string {
+  const reasons = Object.entries(refused).sort(([, a], [, b]) => b - a);
+  const why = reasons.length < 2 ? '' : ` (${reasons.map(([reason, times]) => `${reason} ${times}`).join(', ')})`;
+  const share = `${inputs} inputs, ${taken} taken, ${inputs - taken} refused${why}`;
+  return `${name}: ${share}; most work ${slowest_ms.toFixed(0)} ms, ${seconds.toFixed(1)} s`;
 }

@@ -39,6 +39,12 @@ export function foreignText(examples: readonly string[], words: readonly string[
         (old) =>
           replace(old, at, String.fromCharCode(unit)),
     ),
+    // With a character of its own it stays of one alphabet, and comes past what only looks at that.
+    fc.tuple(ratio, ratio).map(
+      ([at, from]): Spoil =>
+        (old) =>
+          replace(old, at, old.charAt(place(old, from))),
+    ),
   );
   const spoiled = fc
     .tuple(example, fc.array(spoil, { maxLength: 5 }))

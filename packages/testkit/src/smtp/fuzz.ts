@@ -22,6 +22,8 @@ export interface FuzzReport {
   ends: Record<string, number>;
   /** How many got as far as the final dot. */
   dots: number;
+  /** How many replies that came without an exchange were read as what. */
+  replies: Record<string, number>;
   events: number;
 }
 
@@ -30,12 +32,12 @@ export interface FuzzReport {
  * @throws with the number of the first input that goes wrong
  */
 export function fuzzRelay(inputs: number, seed: number, from = 0): FuzzReport {
-  const report: FuzzReport = { inputs, seed, ends: {}, dots: 0, events: 0 };
+  const report: FuzzReport = { inputs, seed, ends: {}, dots: 0, replies: {}, events: 0 };
   for (let n = from; n < from + inputs; n++) {
     const own = (seed + Math.imul(n, 0x9e3779b1)) >>> 0;
     try {
       const chance = new Chance(own);
-      if (n % 4 === 3) readAnyhow(chance);
+      if (n % 4 === 3) readAnyhow(chance, report);
       else exchangeAnyhow(chance, report);
     } catch (error) {
       throw new Error(`input ${n} of seed ${seed} went wrong: ${String(error)}`, { cause: error });
@@ -74,7 +76,7 @@ function reference(text: string): { code: string; end: number } | 'more' | 'wron
 }
 
 /** The reader gives the same, however the bytes are cut, and holds no more than one reply. */
-function readAnyhow(chance: Chance): void {
+function readAnyhow(chance: Chance, { replies }: FuzzReport): void {
   let text = '';
   for (let n = chance.below(5); n >= 0; n--) {
     text += chance.once(6) ? `250-${'y'.repeat(chance.below(5_000))}${chance.once(2) ? '\r\n' : ''}` : reply(chance);
@@ -87,6 +89,7 @@ function readAnyhow(chance: Chance): void {
     step = readReply(step.reader, bytes.subarray(at, at + size));
     if (step.kind === 'more') expectBounded(step.reader);
   }
+  replies[step.kind] = (replies[step.kind] ?? 0) + 1;
   const expected = reference(text);
   if (expected === 'more' || expected === 'wrong') {
     must(step.kind === (expected === 'more' ? 'more' : 'fault'), `read as ${step.kind}, is ${expected}`, text);
