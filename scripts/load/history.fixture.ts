@@ -46,3 +46,9 @@ export function apiError(code: ErrorCode, details: Record<string, unknown> = {})
 }
 
 export const lostAnswer = (): ConnectionError => new ConnectionError('the connection broke');
+
+/** As the platform's fetch tells it, inside the client's own error. */
+export function refusedConnection(): ConnectionError {
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' });
+  return new ConnectionError('fetch failed', { cause: new TypeError('fetch failed', { cause: refused }) });
+}
