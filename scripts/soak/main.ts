@@ -18,6 +18,7 @@ import { post, waitForRest } from '../load/sends.ts';
 import { judge } from '../load/verdict.ts';
 import { counted } from '../load/words.ts';
 import { judgeMemory, OURS } from './judge.ts';
+import { Listener } from './listener.ts';
 import { type LoadLog, soakLoad } from './load.ts';
 import { type Sample, takeSample } from './memory.ts';
 import { leftovers } from './storage.ts';
@@ -80,14 +81,18 @@ async function main(): Promise<number> {
 async function run({ minutes, pace }: { minutes: number; pace: number }, state: string): Promise<number> {
   const answers = new Answers();
   const provider = await ProviderLog.start();
-  const vars = { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url };
+  const listener = await Listener.start();
+  const vars = { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url, PM_WEBHOOK_LOOPBACK: 'on' };
   const runtime = await Runtime.start({ state, cron_ms: 5_000, limits: false, vars, inspector: true });
   const faults: string[] = [];
+  let mailboxes = 1;
   try {
     const platform = platformOf(runtime, answers.fetch);
     const place = await prepare(runtime, answers.fetch);
     await liftCaps(platform, place);
     await neverPause(platform, place);
+    // Before there is anybody whose events it could miss.
+    await listener.subscribe(place);
     const name = randomBytes(3).toString('hex');
     const client = new PmailClient({ url: runtime.url, key: place.key, ...CLIENT, fetch: answers.fetch });
     const actor = {
@@ -96,6 +101,7 @@ async function run({ minutes, pace }: { minutes: number; pace: number }, state: 
       chance: seeded(1),
       run: name,
     };
+    mailboxes = actor.people.length;
     console.log(
       `${counted(minutes, 'minute')}, ${counted(pace, 'action')} a second, ${actor.people.length} identities`,
     );
@@ -113,9 +119,13 @@ async function run({ minutes, pace }: { minutes: number; pace: number }, state: 
   } finally {
     await runtime.stop();
     await provider.stop();
+    await listener.stop();
   }
-  const left = leftovers(state, Date.now());
-  console.log(`${left.mailboxes} mailboxes on disk: ${left.found.length === 0 ? 'nothing left to do' : 'NOT at rest'}`);
+  const left = leftovers(state, Date.now(), { mailboxes, told: listener.told });
+  console.log(
+    `on disk: ${left.mailboxes} mailboxes, ${counted(left.quotas, 'quota')}, ${left.events} events, ${left.webhooks} of ` +
+      `them for a webhook that got ${listener.deliveries}: ${left.found.length === 0 ? 'nothing left to do' : 'NOT at rest'}`,
+  );
   faults.push(...left.found);
   for (const fault of faults.slice(0, 30)) console.log(`  ${fault}`);
   console.log(faults.length === 0 ? 'clean' : `NOT CLEAN: ${counted(faults.length, 'fault')}`);
