@@ -1,7 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { addUp, type Exercise, type Exercised, ROUNDS_FOR_ALL, sayChecks } from './checks.ts';
+import { addUp, type Exercise, type Exercised, KILL_CHECKS, ROUNDS_FOR_ALL, sayChecks } from './checks.ts';
 
-const NAMES = ['kills', 'indeterminate', 'held', 'waited', 'settled_sent', 'settled_not_sent', 'conflicts'] as const;
+const NAMES = [
+  'kills',
+  'kills_in_recovery',
+  'answers_lost',
+  'asked_twice',
+  'held',
+  'waited',
+  'settled_sent',
+  'settled_not_sent',
+  'conflicts',
+] as const;
 const each = (n: number): Exercised => Object.fromEntries(NAMES.map((name) => [name, n])) as unknown as Exercised;
 
 it('rounds are added up', () => {
@@ -28,4 +38,11 @@ describe('a check', () => {
     expect(missing).toEqual([name]);
     expect(sayChecks(total, ROUNDS_FOR_ALL - 1, 0).missing).toEqual([]);
   });
+});
+
+it('a run that did nothing has shown nothing, on any line', () => {
+  const { lines, missing } = sayChecks(each(0), ROUNDS_FOR_ALL, 0);
+  expect(lines).toHaveLength(KILL_CHECKS.length);
+  expect(lines.every((line) => line.startsWith('not exercised'))).toBe(true);
+  expect([...missing].sort()).toEqual([...NAMES].sort());
 });

@@ -1,9 +1,13 @@
 /** What a run brought about, counted; a check that met none of it has shown nothing. */
 export interface Exercised {
-  /** How often the runtime was killed. */
+  /** How often a runtime that lived was killed. */
   kills: number;
-  /** Keys of which their client did not know, at a kill, what had become of them. */
-  indeterminate: number;
+  /** Those of them that met it while it came back from one. */
+  kills_in_recovery: number;
+  /** Keys with a request that had gone out at a kill, and of which their client did not know what had become of it. */
+  answers_lost: number;
+  /** Keys of which two requests went out at once. */
+  asked_twice: number;
   /** Calls that the provider had in hand, unanswered, at a kill. */
   held: number;
   /** Sends that were answered before a kill, and that the provider took only after it. */
@@ -11,7 +15,7 @@ export interface Exercised {
   /** Uncertain sends that a person found in the provider's log, and those that were not there. */
   settled_sent: number;
   settled_not_sent: number;
-  /** Other bodies under a used key that were refused with the id of the key's message. */
+  /** Keys under which another body was refused with the id of their message both before a kill and after it. */
   conflicts: number;
 }
 
@@ -32,12 +36,12 @@ export const KILL_CHECKS: readonly KillCheck[] = [
   {
     cases: ['P8'],
     title: 'after any number of kills, also during recovery, every accepted send ends, or says that it is uncertain',
-    needs: ['kills'],
+    needs: ['kills', 'kills_in_recovery'],
   },
   {
     cases: ['S1', 'S6', 'S7'],
     title: 'a key whose answer was lost, or that was asked for twice at once, gets one message and the same answer',
-    needs: ['indeterminate'],
+    needs: ['answers_lost', 'asked_twice'],
   },
   {
     cases: ['S8'],
@@ -86,7 +90,9 @@ export function sayChecks(total: Exercised, rounds: number, faults: number): Sai
 export function addUp(rounds: readonly Exercised[]): Exercised {
   const total: Exercised = {
     kills: 0,
-    indeterminate: 0,
+    kills_in_recovery: 0,
+    answers_lost: 0,
+    asked_twice: 0,
     held: 0,
     waited: 0,
     settled_sent: 0,

@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readOptions, whole } from '@pmail/testkit/options.ts';
 import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
+import { StateInUse } from '@pmail/testkit/runtime/lock.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
-import { prepare, SHORT_WAITS } from '../load/place.ts';
-import { addUp, sayChecks } from './checks.ts';
+import { Answers } from '../load/answers.ts';
+import { type OwnState, ownState } from '../load/own-state.ts';
+import { platformOf, prepare, SHORT_WAITS } from '../load/place.ts';
+import { counted } from '../load/words.ts';
 import { liftCaps } from './place.ts';
-import { playRound, type RoundResult, seeded } from './round.ts';
+import { playRound, seeded } from './round.ts';
+import { jsonOf, lineOf, type Round, verdict } from './say.ts';
 
 /**
  * `npm run kill`: the built Worker under load, SIGKILL at a random moment (sometimes again while it recovers), then
@@ -33,8 +37,6 @@ const WAITS = {
 };
 const CRON_MS = 1_000;
 
-type Round = Omit<RoundResult, 'history'>;
-
 interface Options {
   rounds: number;
   seed: number;
@@ -57,64 +59,70 @@ function read(args: string[]): Options {
 }
 
 async function main(): Promise<number> {
-  const { rounds, seed, stop, json } = readOptions(USAGE, read);
-  console.log(`${rounds} rounds, seed ${seed}`);
-  const state = join(ROOT, '.state', 'kill');
-  await rm(state, { recursive: true, force: true });
-  const provider = await ProviderLog.start();
-  const runtime = await Runtime.start({
-    state,
-    cron_ms: CRON_MS,
-    limits: false,
-    vars: { PM_WAITS: JSON.stringify(WAITS), PM_PROVIDER_LOG_URL: provider.url },
-  });
-  const results: Round[] = [];
+  const options = readOptions(USAGE, read);
+  const own = ownState('npm run kill', join(ROOT, '.state', 'kill'));
   try {
-    const place = await prepare(runtime);
-    await liftCaps(runtime, place);
-    for (let round = 1; round <= rounds; round++) {
-      const { history, ...result } = await playRound(runtime, place, provider, round, seeded(seed + round * 7_919));
-      results.push(result);
-      console.log(json ? JSON.stringify(result) : lineOf(result));
-      if (!json) for (const { invariant, text } of result.faults) console.log(`  ${invariant}: ${text}`);
-      if (history !== null) {
-        const file = join(state, `round-${round}.json`);
-        await writeFile(file, JSON.stringify(history, null, 2));
-        if (!json) console.log(`  the history of its keys: ${file}`);
-      }
-      if (stop && result.faults.length > 0) break;
-    }
+    return await run(options, own);
   } finally {
-    await runtime.stop();
-    await provider.stop();
+    own.release();
   }
-  return verdict(results, provider, seed);
 }
 
-function lineOf(result: Round): string {
-  const { round, kills, ok, fail, indeterminate, held, settled_sent, settled_not_sent, canceled, seconds } = result;
-  const known = `${ok} ok, ${fail} refused, ${indeterminate} indeterminate, ${held} held`;
-  const after = `${settled_sent + settled_not_sent} uncertain, ${canceled} canceled`;
-  const clean = result.faults.length === 0 ? 'clean' : 'NOT CLEAN';
-  return `round ${round}: ${kills} kills; ${known}; ${after}; ${seconds} s: ${clean}`;
+async function run(options: Options, own: OwnState): Promise<number> {
+  const { rounds, seed } = options;
+  console.log(`${counted(rounds, 'round')}, seed ${seed}`);
+  const provider = await ProviderLog.start();
+  const results: Round[] = [];
+  let runtime: Runtime | undefined;
+  let failure: string | null = null;
+  try {
+    runtime = await Runtime.start({
+      state: own.service,
+      cron_ms: CRON_MS,
+      limits: false,
+      vars: { PM_WAITS: JSON.stringify(WAITS), PM_PROVIDER_LOG_URL: provider.url },
+    });
+    await playRounds(runtime, provider, options, own.folder, results);
+  } catch (error) {
+    failure = String(error);
+  }
+  await runtime?.stop();
+  await provider.stop();
+  const { lines, clean } = verdict(results, { taken: provider.taken.length, seed, failure });
+  for (const line of lines) console.log(line);
+  return clean ? 0 : 1;
 }
 
-function verdict(results: Round[], provider: ProviderLog, seed: number): number {
-  const faults = results.flatMap((result) => result.faults);
-  const total = addUp(results);
-  const seconds = results.reduce((sum, round) => sum + round.seconds, 0);
-  console.log(
-    `${results.length} rounds, ${total.kills} kills, ${total.indeterminate} keys indeterminate at a kill, ` +
-      `${provider.taken.length} emails taken by the provider, ` +
-      `${total.settled_sent + total.settled_not_sent} settled by a person; ` +
-      `${seconds.toFixed(0)} s, ${(seconds / Math.max(1, results.length)).toFixed(1)} s a round`,
-  );
-  const { lines, missing } = sayChecks(total, results.length, faults.length);
-  for (const line of lines) console.log(`  ${line}`);
-  if (faults.length > 0) console.log(`NOT CLEAN: ${faults.length} faults; seed ${seed}`);
-  else if (missing.length > 0) console.log(`NOT SHOWN: never once ${missing.join(', ')}; seed ${seed}`);
-  else console.log('clean');
-  return faults.length === 0 && missing.length === 0 ? 0 : 1;
+async function playRounds(
+  runtime: Runtime,
+  provider: ProviderLog,
+  { rounds, seed, stop, json }: Options,
+  folder: string,
+  results: Round[],
+): Promise<void> {
+  const answers = new Answers();
+  const platform = platformOf(runtime, answers.fetch);
+  const place = await prepare(runtime, answers.fetch);
+  await liftCaps(platform, place);
+  for (let round = 1; round <= rounds; round++) {
+    const stage = { runtime, platform, place, provider, answers };
+    const { history, ...result } = await playRound(stage, round, seeded(seed + round * 7_919));
+    results.push(result);
+    console.log(json ? jsonOf(result) : lineOf(result));
+    if (!json) for (const { invariant, text } of result.faults) console.log(`  ${invariant}: ${text}`);
+    if (history !== null) {
+      const file = join(folder, `round-${round}.json`);
+      await writeFile(file, JSON.stringify(history, null, 2));
+      if (!json) console.log(`  the history of its keys: ${file}`);
+    }
+    if (result.broken || (stop && result.faults.length > 0)) return;
+  }
 }
 
-process.exitCode = await main();
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof StateInUse)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

@@ -36,9 +36,14 @@ export interface Participant {
   address: string;
 }
 
+/** Who may do everything in a runtime. */
+export function platformOf({ url, secrets }: Runtime, send: typeof fetch = fetch): PmailClient {
+  return new PmailClient({ url, key: secrets.platform_key, retries: 5, fetch: send });
+}
+
 /** Finds or makes the tenant `demo` and its identities, so that a later run goes on in the same mailboxes. */
-export async function prepare(runtime: Runtime): Promise<Place> {
-  const platform = new PmailClient({ url: runtime.url, key: runtime.secrets.platform_key, retries: 5 });
+export async function prepare(runtime: Runtime, send: typeof fetch = fetch): Promise<Place> {
+  const platform = platformOf(runtime, send);
   const tenant = await findOrCreateTenant(platform);
   await platform.call('tenants.policy.update', {
     params: { tenant_id: tenant.id },
@@ -66,7 +71,7 @@ export async function prepare(runtime: Runtime): Promise<Place> {
     },
   });
   const { secret } = key.body as { secret: string };
-  const client = new PmailClient({ url: runtime.url, key: secret, retries: 8 });
+  const client = new PmailClient({ url: runtime.url, key: secret, retries: 8, fetch: send });
   return { client, key: secret, tenant: tenant.id, sender, desk, garage };
 }
 

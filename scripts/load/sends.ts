@@ -2,6 +2,7 @@ import { ApiError } from '@pmail/client/client.ts';
 import type { MessageId } from '@pmail/core/ids.ts';
 import type { SendBody, SendOperation } from '@pmail/core/message/request.ts';
 import type { MessageResource } from '@pmail/core/message/resource.ts';
+import { isRefused } from './answers.ts';
 import { codeOf, type Participant, type Place } from './place.ts';
 
 /** One key and what came of it. */
@@ -17,8 +18,10 @@ export interface Send {
   answers: MessageResource[];
   /** How many answers claimed to have made the message; at most one may. */
   fresh: number;
-  /** Requests that ended without an answer. */
+  /** Requests that ended without an answer, and may have done everything all the same. */
   unanswered: number;
+  /** Requests that nobody took: of a client without retries they have done nothing for sure. */
+  unsent: number;
   faults: string[];
 }
 
@@ -33,7 +36,7 @@ export function newSend(
   other: Partial<Pick<Send, 'from' | 'operation' | 'target'>> = {},
 ): Send {
   const usual = { from: place.sender, operation: 'send' as const, target: null };
-  return { title, key, body, ...usual, ...other, answers: [], fresh: 0, unanswered: 0, faults: [] };
+  return { title, key, body, ...usual, ...other, answers: [], fresh: 0, unanswered: 0, unsent: 0, faults: [] };
 }
 
 function callSend(place: Place, send: Send, body: SendBody): Promise<{ body: unknown; headers: Headers }> {
@@ -61,7 +64,8 @@ export async function post(place: Place, send: Send): Promise<Answer | null> {
     return { ...message, deduplicated };
   } catch (error) {
     // An answer that says "again" settles nothing either.
-    if (!(error instanceof ApiError) || error.retryable) send.unanswered++;
+    if (isRefused(error)) send.unsent++;
+    else if (!(error instanceof ApiError) || error.retryable) send.unanswered++;
     else send.faults.push(`refused: ${codeOf(error)}`);
     return null;
   }

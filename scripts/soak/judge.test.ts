@@ -70,6 +70,30 @@ describe('what an isolate holds after a collection', () => {
   });
 });
 
+describe('an isolate that is missing in a sample', () => {
+  const without = (isolate: string, course: Course, gone: (n: number) => boolean): string[] => {
+    const some = samples(course).map((sample, n) => {
+      const held = new Map(sample.held);
+      if (gone(n)) held.delete(isolate);
+      return { ...sample, held };
+    });
+    return judgeMemory(some, MINUTES).faults;
+  };
+
+  it('is a fault when it is ours, wherever the sample is', () => {
+    for (const gap of [8, 15, 25]) {
+      expect(without(OURS, {}, (n) => n === gap)).toEqual([`${OURS} is missing in 1 of 25 samples`]);
+    }
+  });
+
+  it('hides no leak of a stand-in at the end, and invents none at the beginning', () => {
+    const leak = { other: (actions: number): number => 2 + kb(20 * actions) };
+    expect(without('d1:db', leak, (n) => n === 25)).toEqual([expect.stringContaining('d1:db')]);
+    expect(without('d1:db', leak, (n) => n > 26)).toEqual([expect.stringContaining('d1:db')]);
+    expect(without('d1:db', { other: () => 30 }, (n) => n === 8)).toEqual([]);
+  });
+});
+
 describe('the resident memory of the whole process', () => {
   it('may rise as far as caches do', () => {
     expect(faults({ resident: (actions) => 300 + Math.min(actions / 20, 100) })).toEqual([]);
@@ -94,7 +118,7 @@ describe('a run that can tell nothing', () => {
 
   it('fails when our isolate was not among those that answered', () => {
     const strangers = samples().map((sample) => ({ ...sample, held: new Map([['d1:db', 2]]) }));
-    expect(judgeMemory(strangers, MINUTES).faults).toEqual([`no isolate is named ${OURS}`]);
+    expect(judgeMemory(strangers, MINUTES).faults).toEqual([`${OURS} is missing in 25 of 25 samples`]);
   });
 
   it('fails for want of actions', () => {

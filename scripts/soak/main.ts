@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -7,13 +6,19 @@ import { PmailClient } from '@pmail/client/client.ts';
 import { positive, readOptions } from '@pmail/testkit/options.ts';
 import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
+import { StateInUse } from '@pmail/testkit/runtime/lock.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { freshPlace, liftCaps } from '../kill/place.ts';
 import { seeded } from '../kill/round.ts';
-import { type Participant, type Place, prepare, SHORT_WAITS } from '../load/place.ts';
+import { Answers, judgeAnswers, LATER_ONE_IN, sayCounts, total } from '../load/answers.ts';
+import { ownState } from '../load/own-state.ts';
+import { persist } from '../load/persist.ts';
+import { type Participant, type Place, platformOf, prepare, SHORT_WAITS } from '../load/place.ts';
 import { post, waitForRest } from '../load/sends.ts';
 import { judge } from '../load/verdict.ts';
+import { counted } from '../load/words.ts';
 import { judgeMemory, OURS } from './judge.ts';
+import { Listener } from './listener.ts';
 import { type LoadLog, soakLoad } from './load.ts';
 import { type Sample, takeSample } from './memory.ts';
 import { leftovers } from './storage.ts';
@@ -30,9 +35,11 @@ const USAGE = `npm run soak -- [--minutes N] [--pace N]
 const GROUPS = 6;
 /** A sample stops each isolate for a moment. Rarer ones would leave more garbage between them, and so more resident. */
 const SAMPLE_MS = 10_000;
-const WAIT_MS_MAX = 1_000;
-/** A try without an answer is repeated before the load calls it a fault; by its deadlines the service could take longer. */
-const TRY_MS_MAX = 60_000;
+/**
+ * Whoever meets a busy thread goes on with something else; what has no answer is repeated at the end. A try without an
+ * answer is repeated before the load calls it a fault; by its deadlines the service could take longer.
+ */
+const CLIENT = { retries: 8, waitMsMax: 1_000, timeoutMs: 60_000 };
 const REST_LIMIT_MS = 180_000;
 /** What a mailbox retries waits a few seconds. */
 const SETTLE_MS = 20_000;
@@ -45,42 +52,62 @@ function read(args: string[]): { minutes: number; pace: number } {
   return { minutes: positive('minutes', values.minutes), pace: positive('pace', values.pace) };
 }
 
-async function people(runtime: Runtime, place: Place, run: string): Promise<Participant[]> {
+async function people(platform: PmailClient, place: Place, run: string): Promise<Participant[]> {
   const groups: Participant[] = [];
   for (let n = 0; n < GROUPS; n++) {
-    const { sender, desk, garage } = await freshPlace(runtime, place, `${run}${n}`);
+    const { sender, desk, garage } = await freshPlace(platform, place, `${run}${n}`);
     groups.push(sender, desk, garage);
   }
   return groups;
 }
 
 /** Bounces are part of the load, and pausing for them is the subject of other tests. */
-async function neverPause(runtime: Runtime, { tenant }: Place): Promise<void> {
-  const platform = new PmailClient({ url: runtime.url, key: runtime.secrets.platform_key, retries: 5 });
-  await platform.call('tenants.policy.update', {
-    params: { tenant_id: tenant },
-    body: { policy: { abuse: { complaint_rate_pause: 1, bounce_rate_pause: 1 } } },
-  });
+async function neverPause(platform: PmailClient, { tenant }: Place): Promise<void> {
+  await persist(() =>
+    platform.call('tenants.policy.update', {
+      params: { tenant_id: tenant },
+      body: { policy: { abuse: { complaint_rate_pause: 1, bounce_rate_pause: 1 } } },
+    }),
+  );
 }
 
 async function main(): Promise<number> {
-  const { minutes, pace } = readOptions(USAGE, read);
-  const state = join(ROOT, '.state', 'soak');
-  await rm(state, { recursive: true, force: true });
+  const options = readOptions(USAGE, read);
+  const own = ownState('npm run soak', join(ROOT, '.state', 'soak'));
+  try {
+    return await run(options, own.service);
+  } finally {
+    own.release();
+  }
+}
+
+async function run({ minutes, pace }: { minutes: number; pace: number }, state: string): Promise<number> {
+  const answers = new Answers();
   const provider = await ProviderLog.start();
-  const vars = { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url };
+  const listener = await Listener.start();
+  const vars = { PM_WAITS: JSON.stringify(SHORT_WAITS), PM_PROVIDER_LOG_URL: provider.url, PM_WEBHOOK_LOOPBACK: 'on' };
   const runtime = await Runtime.start({ state, cron_ms: 5_000, limits: false, vars, inspector: true });
   const faults: string[] = [];
+  let mailboxes = 1;
   try {
-    const place = await prepare(runtime);
-    await liftCaps(runtime, place);
-    await neverPause(runtime, place);
-    const run = randomBytes(3).toString('hex');
-    // Whoever meets a busy thread goes on with something else; what has no answer is repeated at the end.
-    const patience = { retries: 8, waitMsMax: WAIT_MS_MAX, timeoutMs: TRY_MS_MAX };
-    const client = new PmailClient({ url: runtime.url, key: place.key, ...patience });
-    const actor = { place: { ...place, client }, people: await people(runtime, place, run), chance: seeded(1), run };
-    console.log(`${minutes} minutes, ${pace} actions a second, ${actor.people.length} identities`);
+    const platform = platformOf(runtime, answers.fetch);
+    const place = await prepare(runtime, answers.fetch);
+    await liftCaps(platform, place);
+    await neverPause(platform, place);
+    // Before there is anybody whose events it could miss.
+    await listener.subscribe(place);
+    const name = randomBytes(3).toString('hex');
+    const client = new PmailClient({ url: runtime.url, key: place.key, ...CLIENT, fetch: answers.fetch });
+    const actor = {
+      place: { ...place, client },
+      people: await people(platform, place, name),
+      chance: seeded(1),
+      run: name,
+    };
+    mailboxes = actor.people.length;
+    console.log(
+      `${counted(minutes, 'minute')}, ${counted(pace, 'action')} a second, ${actor.people.length} identities`,
+    );
     const samples: Sample[] = [];
     const log = await soakLoad(actor, pace, Date.now() + minutes * 60_000, {
       every_ms: SAMPLE_MS,
@@ -90,15 +117,21 @@ async function main(): Promise<number> {
     for (const line of memory.lines) console.log(line);
     faults.push(...log.faults, ...memory.faults, ...(await account({ place, people: actor.people }, log, provider)));
     await sleep(SETTLE_MS);
+    console.log(`answers: ${sayCounts(answers.calm)}`);
+    faults.push(...judgeAnswers(answers, Math.floor(total(answers.calm) / LATER_ONE_IN)));
   } finally {
     await runtime.stop();
     await provider.stop();
+    await listener.stop();
   }
-  const left = leftovers(state, Date.now());
-  console.log(`${left.mailboxes} mailboxes on disk: ${left.found.length === 0 ? 'nothing left to do' : 'NOT at rest'}`);
+  const left = leftovers(state, Date.now(), { mailboxes, told: listener.told });
+  console.log(
+    `on disk: ${left.mailboxes} mailboxes, ${counted(left.quotas, 'quota')}, ${left.events} events, ${left.webhooks} of ` +
+      `them for a webhook that got ${listener.deliveries}: ${left.found.length === 0 ? 'nothing left to do' : 'NOT at rest'}`,
+  );
   faults.push(...left.found);
   for (const fault of faults.slice(0, 30)) console.log(`  ${fault}`);
-  console.log(faults.length === 0 ? 'clean' : `NOT CLEAN: ${faults.length} faults`);
+  console.log(faults.length === 0 ? 'clean' : `NOT CLEAN: ${counted(faults.length, 'fault')}`);
   return faults.length === 0 ? 0 : 1;
 }
 
@@ -141,4 +174,10 @@ async function account(
   return faults.map(({ invariant, text }) => `${invariant}: ${text}`);
 }
 
-process.exitCode = await main();
+try {
+  process.exitCode = await main();
+} catch (error) {
+  if (!(error instanceof StateInUse)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

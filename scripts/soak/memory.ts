@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { type Heap, heapsAfterCollection } from '@pmail/testkit/runtime/inspector.ts';
 import type { Runtime } from '@pmail/testkit/runtime/runtime.ts';
@@ -18,16 +19,50 @@ export interface Sample {
 
 const MB = 1_048_576;
 
-/** MB that workerd holds, among the processes of a group. */
-async function workerdMb(group: number): Promise<number> {
+interface Resident {
+  group: number;
+  name: string;
+  mb: number;
+}
+
+/** Linux tells it in files, also where no `ps` is installed, as in small containers. */
+function fromProc(): Resident[] {
+  return readdirSync('/proc').flatMap((pid) => {
+    if (!/^\d+$/.test(pid)) return [];
+    try {
+      return residentOf(readFileSync(`/proc/${pid}/stat`, 'utf8'), readFileSync(`/proc/${pid}/status`, 'utf8'));
+    } catch {
+      // It has ended in this moment.
+      return [];
+    }
+  });
+}
+
+/** One process by its `stat`, where the name may hold blanks and brackets, and its `status`. */
+export function residentOf(stat: string, status: string): Resident[] {
+  const close = stat.lastIndexOf(')');
+  // Behind the name come state, parent and group.
+  const group = Number(stat.slice(close + 2).split(' ')[2]);
+  const kb = /^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1];
+  return kb === undefined ? [] : [{ group, name: stat.slice(stat.indexOf('(') + 1, close), mb: Number(kb) / 1_024 }];
+}
+
+async function fromPs(): Promise<Resident[]> {
   const { stdout } = await promisify(execFile)('ps', ['-eo', 'pgid=,rss=,comm=']);
-  const kb = stdout
+  return stdout
     .split('\n')
     .map((line) => line.trim().split(/\s+/))
-    .filter(([pgid, , name]) => Number(pgid) === group && (name ?? '').endsWith('workerd'))
-    .reduce((sum, [, rss]) => sum + Number(rss), 0);
-  if (kb === 0) throw new Error('no workerd runs');
-  return kb / 1024;
+    .map(([pgid, rss, name]) => ({ group: Number(pgid), name: name ?? '', mb: Number(rss) / 1_024 }));
+}
+
+/** MB that workerd holds, among the processes of a group. */
+async function workerdMb(group: number): Promise<number> {
+  const all = existsSync('/proc/self/stat') ? fromProc() : await fromPs();
+  const mb = all
+    .filter((process) => process.group === group && process.name.endsWith('workerd'))
+    .reduce((sum, process) => sum + process.mb, 0);
+  if (mb === 0) throw new Error('no workerd runs');
+  return mb;
 }
 
 /** Buffers are counted too: a leak need not be one of objects. */

@@ -48,4 +48,23 @@ describe('the log of the provider', () => {
     log.release();
     expect((await answer).status).toBe(200);
   });
+
+  test('waits until whoever called has gone, and not for ever', async () => {
+    log.hold();
+    const caller = new AbortController();
+    const gone = fetch(log.url, {
+      method: 'POST',
+      body: JSON.stringify({ message_id: 'm1', recipients: [], bytes: 9 }),
+      signal: caller.signal,
+    }).catch(() => 'gone');
+    while (log.held < 1) await new Promise(setImmediate);
+    const started = performance.now();
+    await log.untilAlone(100);
+    expect(performance.now() - started).toBeGreaterThanOrEqual(99);
+    caller.abort();
+    const left = performance.now();
+    await log.untilAlone(30_000);
+    expect(performance.now() - left).toBeLessThan(20_000);
+    expect(await gone).toBe('gone');
+  });
 });

@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:http';
+import { promisify } from 'node:util';
 
 /** One message that the simulated provider took. */
 export interface Taken {
@@ -61,6 +62,20 @@ export class ProviderLog {
   release(): void {
     for (const answer of this.#held ?? []) answer();
     this.#held = null;
+  }
+
+  /**
+   * Waits until whoever called has gone, with all that was on its way: of a service that was killed the last bytes may
+   * still come in. Gives up where somebody stays.
+   */
+  async untilAlone(limitMs = 2_000): Promise<void> {
+    const connections = promisify(this.#server.getConnections.bind(this.#server));
+    const ends = Date.now() + limitMs;
+    while ((await connections()) > 0 && Date.now() < ends) {
+      await new Promise((resolve) => {
+        setTimeout(resolve, 5);
+      });
+    }
   }
 
   callsFor(messageId: string): Taken[] {

@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeApiKey } from '@pmail/core/keys/api-key.ts';
 import { buildWorker, ensureFolder, workerOptions } from './build.ts';
+import { endChild } from './end-child.ts';
 import type { HostOptions } from './host.ts';
 import { takeState } from './lock.ts';
 
@@ -151,13 +152,7 @@ export class Runtime {
   async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
-    if (child?.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const { pid } = child;
-    const ended = new Promise<void>((resolve) => {
-      child.once('exit', () => resolve());
-    });
-    process.kill(signal === 'SIGKILL' ? -pid : pid, signal);
-    await ended;
+    if (child !== undefined) await endChild(child, signal);
   }
 }
 
