@@ -68,6 +68,10 @@ function poolOf(pools: readonly DatabasePool[], missing: number): DatabasePool {
   return pool;
 }
 
+function schemaOf(sql: Sql): number {
+  return Number(sql.first<{ v: string }>("SELECT v FROM meta WHERE k = 'schema_version'")?.v ?? 0);
+}
+
 /** The read that tells who may send; a consumer also reads whom a report is about, and writes. */
 const [WHO_SENDS] = scopeStatements('idn_0');
 const asksWhoSends = ({ sql }: Statement): boolean => sql === WHO_SENDS?.sql;
@@ -121,7 +125,6 @@ export class Deployment {
     this.wiring = { ...STRAIGHT, ...options.wiring };
     this.waits = { ...DEFAULT_WAITS, ...options.waits };
     this.#stepsMissing = options.steps_missing ?? 0;
-    if (this.#stepsMissing > 0) universe.meet('P3');
     giveTraceItsClock(this.#directory.database, () => universe.now);
     this.watcher = new Watcher(universe, this.directory);
     this.standing = new Standing(universe, this.db);
@@ -213,13 +216,23 @@ export class Deployment {
   }
 
   /** As older code has made it: the first instance of today comes with the first call, in the middle of the faults. */
-  #madeBefore(owner: Owner, { sql }: Host<MailboxEngine>): void {
+  #madeBefore(owner: Owner, host: Host<MailboxEngine>): void {
+    const { sql } = host;
     const rows = {
       ...owner,
       created_at: String(this.universe.now),
       'alarm:maintenance': String(this.universe.now + DAY_MS),
     };
     for (const [k, v] of Object.entries(rows)) sql.run('INSERT INTO meta (k, v) VALUES (?, ?)', k, v);
+    this.isOlder(host);
+  }
+
+  /** The storage of an object is as older code has left it: that is met when it was brought up to date and served a call. */
+  isOlder(host: Host<MailboxEngine> | Host<QuotaEngine>): void {
+    const before = schemaOf(host.sql);
+    host.whenServed(() => {
+      if (schemaOf(host.sql) > before) this.universe.meet('P3');
+    });
   }
 
   mailbox(identity: string): Host<MailboxEngine> {

@@ -1,34 +1,58 @@
 import type { SendBody } from '@pmail/core/message/request.ts';
-import { MARKS } from '@pmail/engine/marks.ts';
+import { MARKS, type MarkName } from '@pmail/engine/marks.ts';
 import { type Intent, intend, pursue } from './client.ts';
 import { rareCrashFamilies } from './crash-ways.ts';
 import { NO_FAULTS } from './faults.ts';
 import type { PlannedFault } from './planned.ts';
 import { CALL_OUTCOMES, type CallOutcome } from './provider.ts';
 import { raceFamilies } from './races.ts';
-import type { ReportPlan } from './reports.ts';
+import { ordersOf, type ReportPlan } from './reports.ts';
 import type { Schedule, Stage } from './schedule.ts';
-import { everyPlace, type Family, type Place, placeIn, type Ran } from './variants.ts';
+import { everyPlace, type Family, type Place, placeIn, type Ran, type Way, wayAt } from './variants.ts';
 import { webhookFamilies } from './webhook-ways.ts';
 
 /**
- * One send, in every way: each crash point that it reaches, with none, one or two extra deliveries of every queue
- * message, each thing that a provider can do with the call, each order of its reports.
+ * One send, in every way: what a provider can do with the call, the orders of its reports, none to two extra deliveries of
+ * every queue message, each crash point that is reached. Not everything is crossed with everything: `marksFor` says where
+ * somebody dies, and docs/simulator.md how much that is.
  */
 
-/** The reports of one recipient in every order that a network can make of them. */
-const REPORT_ORDERS: readonly ReportPlan[] = [
-  [],
-  ['delivered'],
-  ['deferred', 'delivered'],
-  ['delivered', 'deferred'],
-  ['deferred', 'bounced_hard'],
-  ['bounced_hard', 'deferred'],
-  ['delivered', 'complained'],
-  ['complained', 'delivered'],
-  ['delivered', 'bounced_hard', 'complained'],
-  ['complained', 'bounced_hard', 'delivered'],
-];
+/** What can be reported about one recipient, each thing once. */
+const REPORTED = ['deferred', 'delivered', 'bounced_hard', 'complained'] as const;
+
+/** Every order of every choice of them, from none to all. */
+const EVERY_ORDER = ordersOf(REPORTED);
+
+/** A call that was not taken has the next one taken, whose reports are those of a plain send. */
+const PLAIN_ORDERS: readonly ReportPlan[] = [[], ['delivered']];
+
+/** Orders in which a crash is also looked at together with extra deliveries, for the two plainest acceptances. */
+const CROSSED_WITH_COPIES: ReadonlySet<string> = new Set(
+  [
+    ['deferred', 'delivered'],
+    ['delivered', 'deferred'],
+    ['deferred', 'bounced_hard'],
+    ['bounced_hard', 'deferred'],
+    ['delivered', 'complained'],
+    ['complained', 'delivered'],
+    ['delivered', 'bounced_hard', 'complained'],
+    ['complained', 'bounced_hard', 'delivered'],
+  ].map((reports) => reports.join(' ')),
+);
+
+/**
+ * Calls that end with the mail taken. Under an id from before is one of them too, but nobody has had one before a lone
+ * send: there it is a plain acceptance, and `random.ts` is where it shows.
+ */
+const TAKEN: ReadonlySet<CallOutcome> = new Set([
+  'accept',
+  'accept_and_lose_answer',
+  'accept_late',
+  'accept_without_id',
+  'partial',
+  'out_of_step_late',
+]);
+const PLAINLY_TAKEN: ReadonlySet<CallOutcome> = new Set(['accept', 'accept_and_lose_answer']);
 
 /** What befalls the first pointer, so that the dispatch alarm has to bring the message back. */
 const POINTER_FAULTS: readonly PlannedFault[] = [
@@ -110,33 +134,56 @@ function testSchedule(to: readonly string[], copies: number, crash: Variant['cra
   };
 }
 
-function families(): Family[] {
+/** One send to a provider that knows mail by an id of its own, or to a relay where only a relay does such a thing. */
+function sendWays(copies: number): Family[] {
+  return CALL_OUTCOMES.flatMap((outcome) =>
+    (TAKEN.has(outcome) ? EVERY_ORDER : PLAIN_ORDERS).map((reports) => ({
+      name: `${outcome} [${reports.join(' ')}] x${copies}, crash`,
+      make: (crash: Place | null) =>
+        singleSchedule({ outcome, sender: BY_RELAY.has(outcome) ? RELAY : PLAIN, reports, copies, crash }),
+      depth: 2,
+      marks: marksFor(outcome, reports, copies),
+    })),
+  );
+}
+
+/** Where somebody dies: everywhere with up to two reports; with extra deliveries too, for fewer of their orders. */
+function marksFor(outcome: CallOutcome, reports: ReportPlan, copies: number): readonly MarkName[] {
+  const plain = PLAIN_ORDERS.some((order) => order.join(' ') === reports.join(' '));
+  const crossed = PLAINLY_TAKEN.has(outcome) && CROSSED_WITH_COPIES.has(reports.join(' '));
+  return plain || crossed || (copies === 0 && reports.length <= 2) ? MARKS : [];
+}
+
+/** Reports that name our message, so that each of them counts whatever became of our own record. */
+function namedWays(copies: number): Family[] {
+  return [...TAKEN]
+    .filter((outcome) => !BY_RELAY.has(outcome))
+    .flatMap((outcome) =>
+      EVERY_ORDER.map((reports) => ({
+        name: `named ${outcome} [${reports.join(' ')}] x${copies}, crash`,
+        make: (crash: Place | null) => singleSchedule({ outcome, sender: NAMING, reports, copies, crash }),
+        depth: 2,
+        marks: namedMarksFor(outcome, reports, copies),
+      })),
+    );
+}
+
+const NAMED_CROSSED: ReadonlySet<string> = new Set(['delivered', 'deferred delivered', 'delivered deferred']);
+
+function namedMarksFor(outcome: CallOutcome, reports: ReportPlan, copies: number): readonly MarkName[] {
+  // With a crash, what one more delivery finds here, a second finds too.
+  if (copies === 1 || !PLAINLY_TAKEN.has(outcome) || !NAMED_CROSSED.has(reports.join(' '))) return [];
+  // Until somebody has the message to hand over, such a send is like any other.
+  return MARKS.filter((mark) => !mark.startsWith('submit.'));
+}
+
+/** The families of one send. */
+export function sendFamilies(): Family[] {
   const list: Family[] = [];
   for (const copies of [0, 1, 2]) {
-    for (const outcome of CALL_OUTCOMES) {
-      for (const reports of reportsFor(outcome)) {
-        list.push({
-          name: `${outcome} [${reports.join(' ')}] x${copies}, crash`,
-          make: (crash) =>
-            singleSchedule({ outcome, sender: BY_RELAY.has(outcome) ? RELAY : PLAIN, reports, copies, crash }),
-          depth: 2,
-        });
-      }
-    }
+    list.push(...sendWays(copies), ...namedWays(copies));
     // What one more delivery finds here, a second finds too.
     if (copies === 1) continue;
-    // Reports that name our message, so that each of them counts whatever became of our own record.
-    for (const outcome of ['accept', 'accept_and_lose_answer'] as const) {
-      for (const reports of REPORT_ORDERS.slice(1, 4)) {
-        list.push({
-          name: `named ${outcome} [${reports.join(' ')}] x${copies}, crash`,
-          make: (crash) => singleSchedule({ outcome, sender: NAMING, reports, copies, crash }),
-          depth: 2,
-          // Until somebody has the message to hand over, such a send is like any other.
-          marks: MARKS.filter((mark) => !mark.startsWith('submit.')),
-        });
-      }
-    }
     for (const fault of POINTER_FAULTS) {
       const accepted = { outcome: 'accept', sender: PLAIN, reports: ['delivered'], copies } as const;
       list.push({
@@ -156,22 +203,22 @@ function families(): Family[] {
   return list;
 }
 
-/** Every order where the provider took the message and will report, else the first two. */
-function reportsFor(outcome: CallOutcome): readonly ReportPlan[] {
-  return outcome === 'accept' || outcome === 'accept_and_lose_answer' ? REPORT_ORDERS : REPORT_ORDERS.slice(0, 2);
-}
-
 function allFamilies(): Family[] {
-  return [...families(), ...rareCrashFamilies(), ...raceFamilies(), ...webhookFamilies()];
+  return [...sendFamilies(), ...rareCrashFamilies(), ...raceFamilies(), ...webhookFamilies()];
 }
 
-/** The schedule of one way by its name, to run it alone. */
-export function wayOf(name: string): Schedule | undefined {
+/** One way by its name, to run it alone as the run did. */
+export function findWay(name: string): Way | undefined {
   for (const family of allFamilies()) {
     const place = placeIn(family, name);
-    if (place !== undefined) return family.make(place);
+    if (place !== undefined) return wayAt(family, place);
   }
   return undefined;
+}
+
+/** The schedule of one way by its name, for who looks at it in a way of their own. */
+export function wayOf(name: string): Schedule | undefined {
+  return findWay(name)?.schedule;
 }
 
 /** Runs one part of all cases. */

@@ -45,6 +45,7 @@ export class Host<E extends Hosted> {
   #alarmRunning = false;
   #alarmWaiting = false;
   #generation = 0;
+  #whenServed: (() => void) | undefined;
 
   constructor(
     universe: Universe,
@@ -80,7 +81,10 @@ export class Host<E extends Hosted> {
       const work = async (): Promise<void> => {
         try {
           const value = await run(instance.engine);
-          if (instance.process.alive && !instance.process.replaced) resolve(structuredClone(value));
+          if (instance.process.alive && !instance.process.replaced) {
+            resolve(structuredClone(value));
+            this.#tellServed();
+          }
         } catch (error) {
           if (error instanceof Crash) died();
           else reject(error instanceof Error ? error : new Error(String(error)));
@@ -91,6 +95,17 @@ export class Host<E extends Hosted> {
       };
       work().catch(reject);
     });
+  }
+
+  /** Tells once, when an instance has next done a call to its end. */
+  whenServed(tell: () => void): void {
+    this.#whenServed = tell;
+  }
+
+  #tellServed(): void {
+    const tell = this.#whenServed;
+    this.#whenServed = undefined;
+    tell?.();
   }
 
   /** The instance dies where it stands; its storage stays. */

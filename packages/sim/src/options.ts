@@ -22,35 +22,51 @@ export type Command =
   | { do: 'way'; name: string }
   | { do: 'shrink'; seed: number };
 
-/** @throws {Error} with a message for people when the options are none */
+const OPTIONS = {
+  schedules: { type: 'string' },
+  seed: { type: 'string' },
+  way: { type: 'string' },
+  shrink: { type: 'string' },
+  faults: { type: 'string' },
+  sends: { type: 'string' },
+  draw: { type: 'string' },
+  'no-people': { type: 'boolean' },
+  'no-exhaustive': { type: 'boolean' },
+  resume: { type: 'boolean' },
+} as const;
+
+type Option = keyof typeof OPTIONS;
+
+/** What each kind of command takes, and how it is called where something else is refused. */
+const TAKES: Record<Command['do'], { options: readonly Option[]; what: string }> = {
+  way: { options: ['way'], what: '--way, which replays one small schedule' },
+  shrink: { options: ['shrink'], what: '--shrink, which makes one schedule smaller' },
+  replay: {
+    options: ['seed', 'faults', 'sends', 'draw', 'no-people'],
+    what: '--seed without --schedules, which replays one schedule',
+  },
+  run: {
+    options: ['schedules', 'seed', 'no-exhaustive', 'resume'],
+    what: 'a run of many schedules; one alone is replayed by --seed without --schedules',
+  },
+};
+
+/** @throws {Error} with a message for people when the options are none, or mean nothing together */
 export function readCommand(args: string[]): Command {
-  const { values } = parseArgs({
-    args,
-    options: {
-      schedules: { type: 'string' },
-      seed: { type: 'string' },
-      way: { type: 'string' },
-      shrink: { type: 'string' },
-      faults: { type: 'string' },
-      sends: { type: 'string' },
-      draw: { type: 'string' },
-      'no-people': { type: 'boolean' },
-      'no-exhaustive': { type: 'boolean' },
-      resume: { type: 'boolean' },
-    },
-  });
+  const { values } = parseArgs({ args, options: OPTIONS });
   const { way, faults } = values;
   const number = (name: 'schedules' | 'seed' | 'shrink' | 'sends' | 'draw'): number | undefined => {
     const text = values[name];
     if (text === undefined) return undefined;
     return whole(name, text);
   };
-  if (way !== undefined) return { do: 'way', name: way };
-  const shrunk = number('shrink');
-  if (shrunk !== undefined) return { do: 'shrink', seed: shrunk };
   const [schedules, seed, sends, draw] = [number('schedules'), number('seed'), number('sends'), number('draw')];
+  const shrunk = number('shrink');
+  const given = (Object.keys(OPTIONS) as Option[]).filter((name) => values[name] !== undefined);
+  if (way !== undefined) return only(given, { do: 'way', name: way });
+  if (shrunk !== undefined) return only(given, { do: 'shrink', seed: shrunk });
   if (seed !== undefined && schedules === undefined) {
-    return {
+    return only(given, {
       do: 'replay',
       seed,
       reduction: {
@@ -59,15 +75,25 @@ export function readCommand(args: string[]): Command {
         ...(draw === undefined ? {} : { draw }),
         ...(values['no-people'] === true ? { people: false } : {}),
       },
-    };
+    });
   }
-  return {
+  const exhaustive = values['no-exhaustive'] !== true;
+  if (schedules === 0 && !exhaustive) throw new Error('--schedules 0 with --no-exhaustive leaves nothing to run');
+  return only(given, {
     do: 'run',
     schedules: schedules ?? 2_000,
     first: seed ?? 1,
-    exhaustive: values['no-exhaustive'] !== true,
+    exhaustive,
     resume: values.resume === true,
-  };
+  });
+}
+
+/** An option that is dropped without a word has somebody believe what never was: it is refused. */
+function only(given: readonly Option[], command: Command): Command {
+  const { options, what } = TAKES[command.do];
+  const stray = given.find((name) => !options.includes(name));
+  if (stray !== undefined) throw new Error(`--${stray} does not go with ${what}`);
+  return command;
 }
 
 function faultOf(name: string): ChanceOf {

@@ -20,6 +20,14 @@ export const REPORT_PLANS: readonly ReportPlan[] = [
   [],
 ];
 
+/** Every order of every choice of some things, from none of them to all. */
+export function ordersOf<T>(things: readonly T[]): T[][] {
+  return [
+    [],
+    ...things.flatMap((first) => ordersOf(things.filter((other) => other !== first)).map((rest) => [first, ...rest])),
+  ];
+}
+
 export function reportEvent(
   message: OutgoingMessage,
   id: string,

@@ -24,6 +24,28 @@ describe('the tally of a run', () => {
     expect(caseText('S14')).toMatch(/^S14: .*cancel/);
   });
 
+  test('does not take what small schedules met for met by chance', () => {
+    const tally = new Tally();
+    tally.add('random', everything({ id: 'S14' }));
+    tally.add('one send', everything());
+    for (let n = 0; n < 499; n++) tally.add('random', report());
+    expect(tally.missedCases()).toEqual(['S14']);
+    expect(Tally.of(tally.saved()).missedCases()).toEqual(['S14']);
+    expect(tally.casesMet()).toContain('S14 1 (0)');
+    tally.add('random', report({ cases: new Map([['S14', 3]]) }));
+    expect(tally.missedCases()).toEqual([]);
+    expect(tally.casesMet()).toContain('S14 4 (1)');
+  });
+
+  test('asks for what chance meets seldom only of a run that is long enough', () => {
+    const tally = new Tally();
+    tally.add('random', everything({ id: 'E4' }));
+    for (let n = 0; n < 4_998; n++) tally.add('random', report());
+    expect(tally.missedCases()).toEqual([]);
+    tally.add('random', report());
+    expect(tally.missedCases()).toEqual(['E4']);
+  });
+
   test('of fewer asks for no case, and of a hundred for every mark', () => {
     const tally = new Tally();
     for (let n = 0; n < 98; n++) tally.add('random', everything({ mark: 'resolve.committed' }));
@@ -47,13 +69,15 @@ describe('the tally of a run', () => {
     const tally = new Tally();
     expect(tally.missing({ schedules: 0, exhaustive: false })).toEqual([]);
     expect(tally.missing({ schedules: 2, exhaustive: true })).toEqual([
-      '2 random schedules were to run, and 0 have',
+      'of 2 random schedules that were to run, 0 have',
       'no small schedule has run',
     ]);
     for (let n = 0; n < 2; n++) tally.add('random', report());
     tally.add('one send', report());
     expect(tally.missing({ schedules: 2, exhaustive: true })).toEqual([]);
-    expect(tally.missing({ schedules: 1, exhaustive: true })).toEqual(['1 random schedules were to run, and 2 have']);
+    expect(tally.missing({ schedules: 1, exhaustive: true })).toEqual([
+      'of 1 random schedules that were to run, 2 have',
+    ]);
   });
 
   test('adds up over its schedules, and names every case in its report', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { wayOf } from './exhaustive.ts';
+import { findWay } from './exhaustive.ts';
 import { report } from './report.fixture.ts';
 import { runSchedule } from './schedule.ts';
 import { installSyncCrypto } from './sync-crypto.ts';
@@ -10,8 +10,9 @@ installSyncCrypto();
 const WAY = 'accept [delivered] x0, crash, at consume.claimed #1';
 
 describe('a way that is to die at a place', () => {
-  const schedule = wayOf(WAY);
-  if (schedule === undefined) throw new Error('no such way');
+  const way = findWay(WAY);
+  if (way === undefined) throw new Error('no such way');
+  const { schedule } = way;
 
   test('is broken when it did not, or somewhere else', () => {
     const texts = (crashes: [never, number][]): string[] =>
@@ -27,5 +28,13 @@ describe('a way that is to die at a place', () => {
     const late = await runSchedule({ ...schedule, stormy_ms: 1 });
     expect(late.crashes).toEqual(new Map([['consume.claimed', 1]]));
     expect([...early.violations, ...late.violations]).toEqual([]);
+  });
+
+  test('is broken in its replay too', async () => {
+    const report = await findWay(WAY.replace('#1', '#9'))?.run();
+    expect(report?.violations).toEqual([
+      { invariant: 'way', text: 'was to die at consume.claimed once, and did 0 times' },
+    ]);
+    expect((await way.run()).violations).toEqual([]);
   });
 });

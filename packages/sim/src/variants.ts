@@ -35,15 +35,33 @@ export function placeIn({ name }: Family, way: string): Place | null | undefined
   return undefined;
 }
 
+/** One small schedule of a run. */
+export interface Way {
+  schedule: Schedule;
+  /** Runs it as the run did, which also looks at whether somebody died where somebody was to. */
+  run: () => Promise<Report>;
+}
+
+export function wayAt({ make }: Family, place: Place | null): Way {
+  const schedule = make(place);
+  return {
+    schedule,
+    run: async () => {
+      const report = await runSchedule(schedule);
+      return place === null ? report : diedThere(schedule, place.mark, report);
+    },
+  };
+}
+
 /** Runs a family: undisturbed first, which tells the marks that it reaches, then with something happening at each. */
-export async function* everyPlace({ name, make, depth, marks = MARKS }: Family): AsyncGenerator<Ran> {
-  const clean = await runSchedule(make(null));
+export async function* everyPlace(family: Family): AsyncGenerator<Ran> {
+  const { name, depth, marks = MARKS } = family;
+  const clean = await wayAt(family, null).run();
   yield { name, report: clean };
   for (const mark of marks) {
     const reached = Math.min(clean.marks.get(mark) ?? 0, depth);
     for (let nth = 1; nth <= reached; nth++) {
-      const schedule = make({ mark, nth });
-      yield { name: nameAt(name, { mark, nth }), report: diedThere(schedule, mark, await runSchedule(schedule)) };
+      yield { name: nameAt(name, { mark, nth }), report: await wayAt(family, { mark, nth }).run() };
     }
   }
 }

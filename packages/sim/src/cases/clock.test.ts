@@ -8,8 +8,11 @@ describe('K1 the clocks are put on by a year', () => {
     const scene = await play(
       {
         provider: ['quota'],
-        faults: [{ call: /^send to pm-outbound/, harm: 'lost', nth: 3 }],
-        meets: ['T8', 'E2'],
+        faults: [
+          { call: /^send to pm-outbound/, harm: 'lost', nth: 3 },
+          { call: /^outcome /, harm: 'late', ms: MINUTE, nth: 2 },
+        ],
+        meets: ['T8', 'E2', 'C6'],
         storm: 2 * HOUR,
       },
       async (own) => {
@@ -17,10 +20,18 @@ describe('K1 the clocks are put on by a year', () => {
         await own.wait(10 * SECOND);
         const queued = await own.send('queued');
         await own.wait(10 * SECOND);
+        const claimed = await own.send('claimed');
+        await own.wait(3 * SECOND);
+        const open =
+          'SELECT 1 FROM attempts a JOIN messages m ON m.rowid = a.message_rowid WHERE m.id = ? AND ended_at IS NULL';
+        expect([putOff, queued, claimed].map((one) => own.sql(one).all(open, own.row(one).id).length)).toEqual([
+          0, 0, 1,
+        ]);
         own.stage.universe.turnClocks(365 * DAY);
         own.stage.since = own.now;
         await own.wait(30 * MINUTE);
-        expect([putOff, queued].map((intent) => own.row(intent).status)).toEqual(['failed', 'failed']);
+        // Of the claimed one nobody can say any more that it is still to be sent.
+        expect([putOff, queued, claimed].map((one) => own.row(one).status)).toEqual(['failed', 'failed', 'uncertain']);
         expect(own.row(queued).status_reason).toBe('quota_exhausted');
       },
     );

@@ -12,16 +12,32 @@ function evictAt(own: Scene, mark: Parameters<Scene['stage']['universe']['atMark
 }
 
 describe('P1 an object is evicted between two awaits', () => {
-  test.each(['submit.composed', 'submit.stored', 'submit.reserved'] as const)(
-    'P1 of a submit, at %s: the client hears nothing, and its repeat finds the truth',
+  test('P1 of a submit while its calls are open: the client hears nothing, and its repeat is accepted once', async () => {
+    const slow = { call: /^(put|reserve)/, harm: 'late', ms: 2 * SECOND, times: 2 } as const;
+    const scene = await play({ faults: [slow], meets: ['P1'] }, async (own) => {
+      evictAt(own, 'submit.composed');
+      const intent = own.intend('key');
+      expect(await own.request(intent)).toEqual({ ok: false, code: 'timeout' });
+      expect(own.find(intent)).toBeUndefined();
+      expect(await own.request(intent)).toMatchObject({ ok: true, deduplicated: false });
+    });
+    expect(scene.stage.deployment.provider.log).toHaveLength(1);
+    expect(scene.books).toEqual(ONE);
+  });
+
+  // From there to its end a submit waits for nobody, so an eviction finds it done and no call in the object.
+  test.each(['submit.stored', 'submit.reserved'] as const)(
+    'a submit that is past its last wait, at %s, is not cut off: the answer stands, and its repeat hears the same',
     async (mark) => {
-      const slow = { call: /^(put|reserve)/, harm: 'late', ms: 2 * SECOND, times: 2 } as const;
-      const scene = await play({ faults: [slow], meets: mark === 'submit.composed' ? ['P1'] : [] }, async (own) => {
+      const scene = await play({ meets: [] }, async (own) => {
         evictAt(own, mark);
         const intent = own.intend('key');
-        await own.request(intent);
-        await own.pursue(intent);
+        expect(await own.request(intent)).toMatchObject({ ok: true, deduplicated: false });
+        const { id } = own.row(intent);
+        expect(await own.request(intent)).toMatchObject({ ok: true, deduplicated: true, message: { id } });
       });
+      expect(scene.report.history.join('\n')).toContain('evicted: mailbox');
+      expect(scene.report.cases.has('P1')).toBe(false);
       expect(scene.stage.deployment.provider.log).toHaveLength(1);
       expect(scene.books).toEqual(ONE);
     },
