@@ -45,14 +45,10 @@ export function apiError(code: ErrorCode, details: Record<string, unknown> = {})
   return new ApiError(ERRORS[code].status, wireError(code, 'req_1', details), null);
 }
 
-<<<<<<< HEAD
 export const lostAnswer = (): ConnectionError => new ConnectionError('no_answer', 'the connection broke');
-=======
-export const lostAnswer = (): ConnectionError => new ConnectionError('the connection broke');
 
 /** As the platform's fetch tells it, inside the client's own error. */
 export function refusedConnection(): ConnectionError {
   const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), { code: 'ECONNREFUSED' });
-  return new ConnectionError('fetch failed', { cause: new TypeError('fetch failed', { cause: refused }) });
+  return new ConnectionError('no_answer', 'fetch failed', { cause: new TypeError('fetch failed', { cause: refused }) });
 }
->>>>>>> 0a0d256beb24ae341aa219ca31b918acee2e5a66
