@@ -8,8 +8,9 @@ import type { Report } from './schedule.ts';
 /** A handful of schedules cannot reach every mark, nor somewhat more every case. */
 const MARKS_FROM = 100;
 const CASES_FROM = 500;
-/** Cases that chance meets in about one of 500 random schedules: a run of so many tells that it does not any more. */
-const RARE_FROM: Partial<Record<CaseId, number>> = { E4: 5_000 };
+/** Cases that chance meets in one to four of 500 random schedules: after so few, luck decides whether it has. */
+const RARE: ReadonlySet<CaseId> = new Set(['E4', 'T3 several', 'V9', 'V10 inside', 'V10 replay']);
+const RARE_FROM = 5_000;
 
 /** Every change of a recipient's status that the table allows. */
 const TRANSITIONS = DELIVERY_STATUSES.flatMap((old) =>
@@ -106,7 +107,8 @@ export class Tally {
 
   /** Cases that this many random schedules should have met, and none of them did, whatever the small ones met. */
   missedCases(): CaseId[] {
-    return CASE_IDS.filter((id) => this.randoms >= (RARE_FROM[id] ?? CASES_FROM) && !this.byChance.has(id));
+    const from = (id: CaseId): number => (RARE.has(id) ? RARE_FROM : CASES_FROM);
+    return CASE_IDS.filter((id) => this.randoms >= from(id) && !this.byChance.has(id));
   }
 
   /** Of the pairs of faults that are chances, how many there are. */
