@@ -304,7 +304,16 @@ describe('resolve', () => {
     expect(entry?.['request_id']).toMatch(/^req_/);
     const again = await refusal(lab.key, 'messages.resolve', { params, body: { outcome } });
     expect(again).toEqual({ code: 'not_uncertain', status });
-    expect(await audited(message.id)).toEqual(['message.resolve']);
+    expect(await audited(message.id)).toEqual(['message.resolve', 'message.resolve', 'message.resolve_refused']);
+    const entries = await sql(
+      'SELECT id, action, details_json FROM audit_log WHERE target_id = ? ORDER BY id',
+      message.id,
+    );
+    expect(JSON.parse(String(entries[2]?.['details_json']))).toEqual({
+      outcome,
+      code: 'not_uncertain',
+      refused: entries[1]?.['id'],
+    });
   });
 });
 

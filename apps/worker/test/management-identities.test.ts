@@ -288,12 +288,10 @@ describe('identities.update', () => {
   test('a mailbox that never learned whose it is learns it with the first event', async () => {
     const lost = vi.spyOn(IdentityMailbox.prototype, 'init').mockRejectedValue(new Error('away'));
     const params = { tenant_id: acme };
-    const request = { params, body: { username: 'bob', display_name: 'Bob' } };
-    expect(await refusal(key, 'identities.create', request)).toMatchObject({ code: 'unavailable' });
+    const bob = await identity(key, acme, 'bob');
     lost.mockRestore();
-    const [bob] = (await call(key, 'identities.list', { query: {} })).data;
     await call(root, 'tenants.update', { params, body: { status: 'suspended' } });
-    expect(await eventTypes(bob?.id ?? '')).toEqual(['identity.created', 'identity.paused']);
+    expect(await eventTypes(bob.id)).toEqual(['identity.created', 'identity.paused']);
   });
 
   test('writers at once lose nothing', async () => {

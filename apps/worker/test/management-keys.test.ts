@@ -213,12 +213,39 @@ describe('reach', () => {
     expect(await attempt(tenantKey, 'nonsense')).toEqual(missing);
     expect(await attempt(identityKey, bobKey)).toEqual(missing);
     expect(await attempt(identityKey, strange)).toEqual(missing);
-    expect(await attempt(identityKey, await idOf(tenantKey))).toEqual(wider);
-    expect(await attempt(weak, await idOf(tenantKey))).toEqual(wider);
-    expect(await attempt(await platformKey(['keys:manage']), await idOf(tenantKey))).toEqual(wider);
+    expect(await attempt(identityKey, await idOf(tenantKey))).toEqual(missing);
+    expect(await attempt(identityKey, await idOf(root))).toEqual(missing);
+    const narrow = [
+      [weak, tenantKey],
+      [await platformKey(['keys:manage']), tenantKey],
+      [await makeKey(root, { level: 'identity', identity_id: ann, permissions: ['keys:manage'] }), identityKey],
+    ] as const;
+    // What is only read gives nobody more than he has.
+    for (const [by, of] of narrow) {
+      const key_id = await idOf(of);
+      if (route === 'keys.get') expect((await call(by, route, { params: { key_id } })).id).toBe(key_id);
+      else expect(await attempt(by, key_id)).toEqual(wider);
+    }
     const without = await makeKey(root, { level: 'tenant', tenant_id: acme, permissions: READ });
     expect(await attempt(without, bobKey)).toEqual({ code: 'permission_denied', required: 'keys:manage' });
     expect(await call(tenantKey, route, { params: { key_id: bobKey } })).toSatisfy(() => true);
+  });
+
+  test('whoever asks for a key is shown what the list shows, and nothing else', async () => {
+    const bob = (await identity(root, acme, 'bob')).id;
+    await makeKey(root, { level: 'identity', identity_id: bob });
+    await makeKey(root, { level: 'tenant', tenant_id: other });
+    await makeKey(root, { level: 'tenant', tenant_id: acme, permissions: READ });
+    const weak = await makeKey(root, { level: 'tenant', tenant_id: acme, permissions: ['keys:manage'] });
+    const all = (await call(root, 'keys.list')).data;
+    expect(all).toHaveLength(7);
+    for (const by of [root, tenantKey, identityKey, weak, await platformKey(['keys:manage'])]) {
+      const listed = (await call(by, 'keys.list')).data.map(({ id }) => id);
+      for (const { id: key_id } of all) {
+        if (listed.includes(key_id)) expect((await call(by, 'keys.get', { params: { key_id } })).id).toBe(key_id);
+        else expect(await refusal(by, 'keys.get', { params: { key_id } })).toEqual({ code: 'key_not_found' });
+      }
+    }
   });
 
   test('keys of the system identity belong to nobody but the operator', async () => {

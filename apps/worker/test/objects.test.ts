@@ -157,7 +157,7 @@ describe('an object', () => {
     const stub = mailboxStub(env, id);
     const owner = { v: 1, tenant_id: lab.tenant, identity_id: newId('idn', Date.now()), request_id: 'test' } as const;
     for (const name of methods(IdentityMailbox)) {
-      await expect(invoke(stub, name, owner), name).rejects.toThrow('another identity');
+      await expect(invoke(stub, name, owner), name).rejects.toThrow('without an owner');
     }
     await expect(
       (async () => stub.init({ ...owner, identity_id: null }, { quota_do_id: '', created: null }))(),

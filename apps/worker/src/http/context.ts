@@ -8,11 +8,10 @@ import type { IdentityRef, TenantRef } from '@pmail/engine/directory/owners.ts';
 import type { Log } from '@pmail/engine/ports.ts';
 import type { Db } from '@pmail/engine/sql.ts';
 import type { Config, Env } from '../env.ts';
-import type { CallContext } from '../objects/calls.ts';
+import { type CallContext, NotMadeYet } from '../objects/calls.ts';
 import type { IdentityMailbox } from '../objects/mailbox.ts';
 import type { TenantQuota } from '../objects/quota.ts';
 import { mailboxStub, quotaStub, type Remote } from '../objects/remote.ts';
-import { NotMadeYet } from './fault.ts';
 
 /** The key of a request, after it has proved itself. */
 export interface AuthKey {
@@ -54,6 +53,7 @@ export interface RequestContext {
 }
 
 export function mailboxOf(context: RequestContext, identity: IdentityRef): Remote<IdentityMailbox> {
+  // Of a row that the setup wrote; the cron makes it within a minute.
   if (identity.mailbox_do_id === '') throw new NotMadeYet('mailbox');
   return mailboxStub(context.env, identity.mailbox_do_id);
 }

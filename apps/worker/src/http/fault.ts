@@ -1,4 +1,5 @@
 import { type Refusal, refuse } from '@pmail/core/result.ts';
+import { isNoOwner, NotMadeYet } from '../objects/calls.ts';
 import { DeadlineExceeded } from './deadline.ts';
 
 /** What the platform adds to errors that crossed a binding. */
@@ -6,17 +7,6 @@ interface PlatformError {
   remote?: boolean;
   retryable?: boolean;
   overloaded?: boolean;
-}
-
-/** An object that a row is to have and has not yet: those of rows that the setup wrote are made within a minute. */
-export class NotMadeYet extends Error {
-  override name = 'NotMadeYet';
-  readonly step: string;
-
-  constructor(step: string) {
-    super(`${step} is not made yet`);
-    this.step = step;
-  }
 }
 
 /** What the binding of the object store (`get: … (10001)`) and the platform itself say when they fail. */
@@ -34,6 +24,8 @@ export function refusalOf(error: unknown): Refusal {
       : refuse('timeout', { step: error.step });
   }
   if (error instanceof NotMadeYet) return refuse('unavailable', { step: error.step });
+  // Any other identity would have been given its mailbox; one on its way out whose mailbox never was has nothing to show.
+  if (isNoOwner(error)) return refuse('identity_not_found');
   const { remote, retryable, overloaded } = error as PlatformError;
   if (retryable === true || overloaded === true) return refuse('unavailable');
   const message = error instanceof Error ? error.message : '';

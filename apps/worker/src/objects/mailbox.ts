@@ -33,7 +33,7 @@ import { producer } from '../ports/queue.ts';
 import { newId, random } from '../ports/random.ts';
 import { d1, objectSql } from '../ports/sql.ts';
 import { platformAlarm } from './alarm.ts';
-import { type CallContext, OwnerMismatch } from './calls.ts';
+import { type CallContext, NoOwner, OwnerMismatch } from './calls.ts';
 import type { TenantQuota } from './quota.ts';
 import { quotaStub, type Remote } from './remote.ts';
 
@@ -86,11 +86,10 @@ export class IdentityMailbox extends DurableObject<Env> {
     if (call.identity_id === null) throw new OwnerMismatch('a mailbox needs an identity');
     const owner = this.#engine.owner();
     if (owner !== undefined) this.#owned(call);
-    await this.ctx.storage.put('quota_do_id', init.quota_do_id);
+    // What is to be told stands before there is an owner, so that nobody who comes later can find only half of this.
+    await this.ctx.storage.put({ quota_do_id: init.quota_do_id, untold: init.created });
     this.#engine.init({ tenant_id: call.tenant_id, identity_id: call.identity_id });
-    if (init.created === null) return;
-    const { identity, event_id: id, at } = init.created;
-    await this.#engine.emitEvent('identity.created', { identity }, { id, occurred_at: at });
+    await this.#tellCreated();
   }
 
   submit(call: CallContext, request: SubmitRequest): Promise<SubmitAnswer> {
@@ -216,17 +215,31 @@ export class IdentityMailbox extends DurableObject<Env> {
     return this.#owned(call).rebuildLedger(restored);
   }
 
-  poke(call: CallContext): Promise<{ work: boolean }> {
-    return this.#owned(call).poke();
+  async poke(call: CallContext): Promise<{ work: boolean }> {
+    const engine = this.#owned(call);
+    await this.#tellCreated();
+    return engine.poke();
   }
 
   override async alarm(): Promise<void> {
     await this.#engine.alarm();
   }
 
+  /** Tells of the identity's creation unless that has been done. The event keeps its id, so twice is once. */
+  async #tellCreated(): Promise<void> {
+    const created = await this.ctx.storage.get<MailboxInit['created']>('untold');
+    if (created === undefined) return;
+    if (created !== null) {
+      const { identity, event_id: id, at } = created;
+      await this.#engine.emitEvent('identity.created', { identity }, { id, occurred_at: at });
+    }
+    await this.ctx.storage.delete('untold');
+  }
+
   #owned(call: CallContext): MailboxEngine {
     const owner = this.#engine.owner();
-    if (owner === undefined || owner.identity_id !== call.identity_id || owner.tenant_id !== call.tenant_id) {
+    if (owner === undefined) throw new NoOwner('mailbox without an owner');
+    if (owner.identity_id !== call.identity_id || owner.tenant_id !== call.tenant_id) {
       throw new OwnerMismatch('mailbox belongs to another identity');
     }
     return this.#engine;

@@ -19,7 +19,6 @@ export const ELSEWHERE: Record<string, Codes> = {
   },
   'management-keys': {
     'keys.create': ['key_scope_exceeded', 'key_limit_reached', 'tenant_not_found', 'identity_not_found'],
-    'keys.get': KEY_REACH,
     'keys.revoke': KEY_REACH,
     'keys.rotate': KEY_REACH,
   },

@@ -28,6 +28,9 @@ export const keyRoutes = {
     method: 'GET',
     path: '/v1/keys',
     summary: 'List keys',
+    description:
+      'A platform key sees all keys, a tenant key those of its tenant and of the identities there, an identity key those ' +
+      'of its identity.',
     tag,
     access,
     idempotency: 'none',
@@ -41,6 +44,7 @@ export const keyRoutes = {
     method: 'GET',
     path: '/v1/keys/{key_id}',
     summary: 'Read a key',
+    description: 'Any key of the list, also one that has more permissions.',
     tag,
     access,
     idempotency: 'none',
@@ -48,13 +52,14 @@ export const keyRoutes = {
     query: NO_QUERY,
     body: null,
     success: [{ status: 200, description: 'The key, without its secret.', schema: apiKey }],
-    errors: ['key_scope_exceeded'],
+    errors: [],
   }),
   'keys.revoke': route({
     method: 'DELETE',
     path: '/v1/keys/{key_id}',
     summary: 'Revoke a key',
-    description: 'Takes effect at once and for good.',
+    description:
+      'Takes effect at once and for good. A key that is wider than the asking one answers 403 `key_scope_exceeded`.',
     tag,
     access,
     idempotency: 'none',
@@ -68,7 +73,9 @@ export const keyRoutes = {
     method: 'POST',
     path: '/v1/keys/{key_id}/rotate',
     summary: 'Give a key a new secret',
-    description: 'The id stays. The old secret keeps working for `overlap_hours`.',
+    description:
+      'The id stays. The old secret keeps working for `overlap_hours`. A key that is wider than the asking one answers ' +
+      '403 `key_scope_exceeded`.',
     tag,
     access,
     idempotency: 'optional',

@@ -19,6 +19,7 @@ import {
   insertIdentity,
 } from '@pmail/engine/directory/identities.ts';
 import { findTenant, type TenantRow } from '@pmail/engine/directory/tenants.ts';
+import { workRegistry } from '@pmail/engine/directory/work.ts';
 import { newMailboxId } from '../../objects/new-id.ts';
 import { newId } from '../../ports/random.ts';
 import { hashAddress } from '../../ports/secrets.ts';
@@ -32,8 +33,8 @@ type Answer = Promise<Result<RouteAnswer<'identities.create'>>>;
 
 /**
  * Creates an identity with its addresses, or answers with the one that the same `client_id` made before. The mailbox is
- * told last; when that fails the identity stands, and repeating the request with its `client_id` or its Idempotency-Key
- * makes up for it.
+ * told last; when that fails the identity stands. Repeating the request with its `client_id` or its Idempotency-Key makes
+ * up for it, and so does whoever calls the mailbox first, the cron at the latest.
  */
 export async function createIdentity(context: RequestContext, body: Body): Answer {
   const { db, turn } = context;
@@ -63,7 +64,10 @@ export async function createIdentity(context: RequestContext, body: Body): Answe
     ),
     also: turn === undefined ? [] : [madeStatement(turn.record, turn.began, identity.id)],
   });
-  if (outcome === 'created') return ready(context, record, 201);
+  if (outcome === 'created') {
+    await enterRegistry(context, record);
+    return ready(context, record, 201);
+  }
   // The same request may have come twice at once: then the first one made what this one found taken.
   const raced = await replay(context, body, fingerprint);
   if (raced !== null) return raced;
@@ -94,18 +98,33 @@ async function again(context: RequestContext, row: IdentityRecord, status: 200 |
   return ready(context, row, status);
 }
 
+/**
+ * Enters the mailbox among those with work, for it has to tell of its identity. The cron then comes even if nobody else
+ * ever does. The mailbox's own entry replaces this one, so it has to be made first.
+ */
+async function enterRegistry(context: RequestContext, row: IdentityRecord): Promise<void> {
+  try {
+    await workRegistry(context.db).mark(row.id, context.now);
+  } catch (error) {
+    notReady(context, row, 'mailbox_not_registered', error);
+  }
+}
+
 /** Gives the mailbox its owner and answers. */
 async function ready(context: RequestContext, row: IdentityRecord, status: 200 | 201): Answer {
   try {
     await initMailbox(context, row);
   } catch (error) {
-    context.log('warn', 'mailbox_init_failed', {
-      identity_id: row.id,
-      error: error instanceof Error ? error.name : 'unknown',
-    });
-    return refuse('unavailable', { step: 'mailbox' });
+    notReady(context, row, 'mailbox_init_failed', error);
+    // Nothing but these two would know a repeat for one; anybody else would be told that the name is taken, by himself.
+    const repeatable = row.client_id !== null || context.turn !== undefined;
+    if (repeatable) return refuse('unavailable', { step: 'mailbox' });
   }
   return ok({ status, body: identityResource(context, row) });
+}
+
+function notReady({ log }: RequestContext, row: IdentityRecord, event: string, error: unknown): void {
+  log('warn', event, { identity_id: row.id, error: error instanceof Error ? error.name : 'unknown' });
 }
 
 async function planIdentity(

@@ -9,8 +9,9 @@ import {
   type IdentityRecord,
   type IdentityRow,
 } from '@pmail/engine/directory/identities.ts';
+import { changeId } from '../../change-id.ts';
 import type { RequestContext } from '../context.ts';
-import { changeId, type MailboxEvent, tell } from '../mailbox-events.ts';
+import { type MailboxEvent, tell } from '../mailbox-events.ts';
 import { checkDailyCap, mergeSendPolicy, ownerColumns, signatureHtml, signatureText } from './identity-create.ts';
 import { identityResource, sendPolicyOf } from './identity-resource.ts';
 
@@ -121,7 +122,9 @@ function planStatus(
 
 /** What was done in the last change of an identity, if that was one of this route. */
 async function lastActions(context: RequestContext, row: IdentityRecord): Promise<Plan['actions']> {
-  const ids = await Promise.all(ACTIONS.map((action) => changeId(context, 'aud', action, row.id, row.updated_at)));
+  const ids = await Promise.all(
+    ACTIONS.map((action) => changeId(context.config, 'aud', action, row.id, row.updated_at)),
+  );
   const found = await readAuditDetails(context.db, ids);
   return new Map(
     ACTIONS.flatMap((action, index): [Action, AuditEntry['details']][] => {
@@ -164,7 +167,7 @@ async function audit(
   details: AuditEntry['details'],
 ): Promise<AuditEntry> {
   return {
-    id: await changeId(context, 'aud', action, row.id, row.updated_at),
+    id: await changeId(context.config, 'aud', action, row.id, row.updated_at),
     tenant_id: row.tenant_id,
     actor_key_id: context.key.id,
     action,

@@ -119,19 +119,25 @@ function expiryOf({ expires_at: text }: CreateBody): number {
     : (parseRfc3339(text) ?? Number.NEGATIVE_INFINITY);
 }
 
-/** The key that a path names, when the asking key reaches it and is no narrower. */
+/** The key that a path names, when it is one of those that the list shows to the asking key. */
 async function findReached(context: RequestContext, id: KeyId): Promise<Result<KeyRow>> {
   const { key, db } = context;
   const row = await findKey(db, id);
   if (row === undefined) return refuse('key_not_found');
-  if (key.level !== 'platform') {
-    if (row.tenant_id !== key.tenant_id) return refuse('key_not_found');
-    if (row.identity_id !== null) {
-      const identity = await readIdentity(context, row.identity_id);
-      if (identity === undefined || !reachesIdentity(key, identity)) return refuse('key_not_found');
-    }
-  }
-  return isWider(context, row.level, permissionsOf(row)) ? refuse('key_scope_exceeded') : ok(row);
+  if (key.level === 'platform') return ok(row);
+  if (row.tenant_id !== key.tenant_id) return refuse('key_not_found');
+  // Of the tenant's own keys an identity is not even told that there are any.
+  if (row.identity_id === null) return key.level === 'tenant' ? ok(row) : refuse('key_not_found');
+  const identity = await readIdentity(context, row.identity_id);
+  return identity !== undefined && reachesIdentity(key, identity) ? ok(row) : refuse('key_not_found');
+}
+
+/** The same for a change: who could end or take over a wider key would reach further than its own goes. */
+async function findChangeable(context: RequestContext, id: KeyId): Promise<Result<KeyRow>> {
+  const found = await findReached(context, id);
+  if (!found.ok) return found;
+  const { level } = found.value;
+  return isWider(context, level, permissionsOf(found.value)) ? refuse('key_scope_exceeded') : found;
 }
 
 function audit(context: RequestContext, action: string, row: KeyRow, details: AuditEntry['details']): AuditEntry {
@@ -187,7 +193,7 @@ export const keyHandlers: Group = {
   },
 
   'keys.revoke': async (context, { params }) => {
-    const found = await findReached(context, params.key_id as KeyId);
+    const found = await findChangeable(context, params.key_id as KeyId);
     if (!found.ok) return found;
     const { value: row } = found;
     await revokeKey(context.db, row.id, context.now, audit(context, 'key.revoke', row, null));
@@ -195,7 +201,7 @@ export const keyHandlers: Group = {
   },
 
   'keys.rotate': async (context, { params, body }) => {
-    const found = await findReached(context, params.key_id as KeyId);
+    const found = await findChangeable(context, params.key_id as KeyId);
     if (!found.ok) return found;
     const row = found.value;
     // A new secret would not bring it back.

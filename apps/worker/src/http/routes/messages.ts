@@ -84,15 +84,7 @@ export const messageHandlers: Group = {
   'messages.resolve': async (context, { params, body }) => {
     const gone = writable(context);
     if (gone !== null) return gone;
-    const id = params.message_id as MessageId;
-    const result = await object(
-      mailboxOf(context, context.identity).resolve(mailboxCall(context, context.identity), id, body.outcome),
-    );
-    if (!result.ok) return result;
-    const target = { tenant_id: context.identity.tenant_id, target_type: 'message', target_id: id };
-    const audit = auditEntry(context, 'message.resolve', target, { outcome: body.outcome });
-    await context.db.batch([auditStatement(audit)]);
-    return ok({ status: 200 as const, body: result.message });
+    return resolveMessage(context, params.message_id as MessageId, body.outcome);
   },
 
   'messages.raw.get': async (context, { params }) => {
@@ -140,3 +132,27 @@ export const messageHandlers: Group = {
 };
 
 const FRESH_MS = 5 * 60_000;
+
+/**
+ * The mailbox changes the message and the directory keeps the log, so one of the two comes first. That is the entry: a
+ * change is never without one, whatever is lost after it. An attempt that the mailbox refused gets a second entry.
+ */
+async function resolveMessage(
+  context: RequestContext,
+  id: MessageId,
+  outcome: 'sent' | 'not_sent',
+): ReturnType<Group['messages.resolve']> {
+  const mailbox = mailboxOf(context, context.identity);
+  const call = mailboxCall(context, context.identity);
+  // What is no message is not worth an entry.
+  const seen = await object(mailbox.getMessage(call, id, { text: false, html: false }, true));
+  if (seen === undefined) return refuse('message_not_found');
+  const target = { tenant_id: context.identity.tenant_id, target_type: 'message', target_id: id };
+  const asked = auditEntry(context, 'message.resolve', target, { outcome });
+  await context.db.batch([auditStatement(asked)]);
+  const result = await object(mailbox.resolve(call, id, outcome));
+  if (result.ok) return ok({ status: 200 as const, body: result.message });
+  const details = { outcome, code: result.code, refused: asked.id };
+  await context.db.batch([auditStatement(auditEntry(context, 'message.resolve_refused', target, details))]);
+  return result;
+}

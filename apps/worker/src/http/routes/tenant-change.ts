@@ -26,9 +26,9 @@ import {
 } from '@pmail/engine/directory/tenants.ts';
 import type { BillingMode, Granted } from '@pmail/engine/quota/types.ts';
 import type { z } from 'zod';
+import { changeId } from '../../change-id.ts';
 import { newId } from '../../ports/random.ts';
 import type { RequestContext } from '../context.ts';
-import { changeId } from '../mailbox-events.ts';
 
 /** What a request wants of a tenant. Fields that are missing stay. */
 export interface WantedChange {
@@ -160,7 +160,7 @@ async function audit(
   details: AuditEntry['details'],
 ): Promise<AuditEntry> {
   return {
-    id: await changeId(context, 'aud', action, id, at),
+    id: await changeId(context.config, 'aud', action, id, at),
     tenant_id: id,
     actor_key_id: context.key.id,
     action,

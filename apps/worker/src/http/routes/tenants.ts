@@ -21,12 +21,13 @@ import {
   takenName,
 } from '@pmail/engine/directory/tenants.ts';
 import type { z } from 'zod';
+import { changeId } from '../../change-id.ts';
 import { newQuotaId } from '../../objects/new-id.ts';
 import { quotaStub } from '../../objects/remote.ts';
 import { newId } from '../../ports/random.ts';
 import { auditEntry } from '../audit.ts';
 import { type RequestContext, tenantCall } from '../context.ts';
-import { changeId, tellAll } from '../mailbox-events.ts';
+import { tellAll } from '../mailbox-events.ts';
 import { object } from '../object-call.ts';
 import { byCreation, pageOf } from '../page.ts';
 import { type Changed, changeUntilCurrent, policyAnswer } from './tenant-change.ts';
@@ -129,7 +130,7 @@ function tellStatus(context: RequestContext, row: TenantRow, affected: MailboxOw
  */
 async function affectedBefore(context: RequestContext, row: TenantRow): Promise<MailboxOwner[]> {
   if (row.status === 'suspended') return pausedWithTenant(context.db, row.id);
-  const audit = await changeId(context, 'aud', 'tenant.resume', row.id, row.updated_at);
+  const audit = await changeId(context.config, 'aud', 'tenant.resume', row.id, row.updated_at);
   const resumed = (await readAuditDetails(context.db, [audit])).has(audit);
   return resumed ? resumedWithTenant(context.db, row.id, row.updated_at) : [];
 }
