@@ -40,6 +40,9 @@ export function startCron({ universe, deployment }: Stage, calmAfter: number): {
   };
 }
 
+/** Each settles at least one message where the one before did not settle all; schedules have fewer that are alike. */
+const REPEATS_MAX = 10;
+
 /**
  * Runs without faults until nobody has anything left to do; false when that is not so by then.
  *
@@ -49,17 +52,19 @@ export async function drain(stage: Stage, until: number, once = false): Promise<
   const { universe, deployment } = stage;
   const { scheduler } = universe;
   const orphans = (): number => universe.cases.get('V4') ?? 0;
+  let round = { heard: new Set<string>(), orphans: 0 };
   let repeats = 0;
-  let before = 0;
   for (;;) {
     await runUntil(universe, Math.min(Math.max(scheduler.now + CRON_MS, scheduler.next() ?? 0), until));
     if (describeWork(stage) === '') {
-      // What the delivery queue gave up on, an operator puts back; once more when some of it found no message, because
-      // another report of that round may have told under which id the provider has it.
-      if (once || repeats === 2 || (repeats === 1 && orphans() === before)) return true;
-      deployment.provider.repeatReports(repeats === 0 ? new Set() : heardOf(deployment));
+      // What the delivery queue gave up on, an operator puts back; again as long as some of it found no message and some
+      // did, because the latter may have told under which id the provider has one, or left a single one to be meant.
+      const heard = heardOf(deployment);
+      const done = orphans() === round.orphans || (repeats > 1 && heard.size === round.heard.size);
+      if (once || (repeats > 0 && done) || repeats === REPEATS_MAX) return true;
+      deployment.provider.repeatReports(repeats === 0 ? new Set() : heard);
       repeats++;
-      before = orphans();
+      round = { heard, orphans: orphans() };
       continue;
     }
     const next = scheduler.next();
