@@ -231,7 +231,7 @@ describe('usage.daily', () => {
     const usage = { op: 'usage', ref: 'msg_1', identity_id: id, metric: 'inbound', amount: 1 } as const;
     await quota.apply(owner, usage);
     const { rollUpUsage } = await import('../src/crons/usage.ts');
-    await rollUpUsage(env);
+    await rollUpUsage(env, Date.now());
     expect((await daily()).at(-1)).toMatchObject({ inbound: 1 });
   });
 });

@@ -10,13 +10,18 @@ const TENANTS_PER_PAGE = 50;
 /** What one run does at most with each table and page, so that it ends before the next begins. */
 const ROUNDS_MAX = 20;
 
-/** Deletes events and deliveries that are older than they have to be kept. What is left is for the next run. */
-export async function deleteOld(env: Env, now: number): Promise<void> {
+/** Deletes deliveries that are older than they have to be kept. What is left is for the next run, here and below. */
+export async function deleteOldDeliveryRows(env: Env, now: number): Promise<void> {
   const db = d1(env.DB);
-  const deployment = config(env).deployment.default_policy;
   for (let round = 0; round < ROUNDS_MAX; round++) {
     if (!(await deleteOldDeliveries(db, now - LIMITS.webhook_deliveries_kept_ms, ROWS_PER_STATEMENT))) break;
   }
+}
+
+/** Deletes events that are older than their owners keep them. */
+export async function deleteOldEventRows(env: Env, now: number): Promise<void> {
+  const db = d1(env.DB);
+  const deployment = config(env).deployment.default_policy;
   let last: TenantId | null = null;
   for (;;) {
     const page = await pageOfKeepers(db, last, TENANTS_PER_PAGE, deployment);
