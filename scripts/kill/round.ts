@@ -212,7 +212,8 @@ async function untilHeld(provider: ProviderLog): Promise<void> {
  */
 function drawKills(round: number, chance: () => number): number[] {
   const kills: number[] = [];
-  while (chance() < (kills.length === 0 && round % 3 === 0 ? 1 : 0.3)) kills.push(chance() < 0.3 ? 0 : chance() * 2_500);
+  while (chance() < (kills.length === 0 && round % 3 === 0 ? 1 : 0.3))
+    kills.push(chance() < 0.3 ? 0 : chance() * 2_500);
   return kills;
 }
 
