@@ -4,13 +4,14 @@ import { MESSAGE_ID_STRATEGIES, type MessageIdStrategy } from '@pmail/core/cloud
 import type { CloudflareAccount } from '@pmail/core/cloudflare/suppressions.ts';
 import { fromBase64 } from '@pmail/core/hash.ts';
 import type { PolicyPatch } from '@pmail/core/policy/document.ts';
-import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
+import type { InboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import { isAwsRegion } from '@pmail/core/ses/names.ts';
 import type { SesAccount } from '@pmail/core/ses/send-request.ts';
 import type { SnsTopic } from '@pmail/core/sns/message.ts';
 import { isLoopbackUrl } from '@pmail/core/webhooks/url.ts';
 import type { Deployment } from '@pmail/engine/directory/facts.ts';
 import { DEFAULT_WAITS, type Waits, waitsWith } from '@pmail/engine/settings.ts';
+import type { OutboundWork } from './consumers/tell.ts';
 import type { IdentityMailbox } from './objects/mailbox.ts';
 import type { TenantQuota } from './objects/quota.ts';
 
@@ -20,7 +21,7 @@ export interface Env {
   BLOBS: R2Bucket;
   MAILBOX: DurableObjectNamespace<IdentityMailbox>;
   QUOTA: DurableObjectNamespace<TenantQuota>;
-  Q_OUTBOUND: Queue<OutboundJob>;
+  Q_OUTBOUND: Queue<OutboundWork>;
   Q_INBOUND: Queue<InboundJob>;
   Q_DELIVERY: Queue<unknown>;
   Q_WEBHOOKS: Queue<WebhookJob>;

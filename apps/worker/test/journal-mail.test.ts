@@ -1,9 +1,9 @@
 import { createMessageBatch } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import type { IdentityId, MessageId, TenantId } from '@pmail/core/ids.ts';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Env } from '../src/env.ts';
-import worker from '../src/index.ts';
+import worker, { IdentityMailbox } from '../src/index.ts';
 import { newId } from '../src/ports/random.ts';
 import { letter, mailboxRemote, OWNER, waiting } from './mail.ts';
 import { deploy, identity, makeKey, tenant } from './support.ts';
@@ -91,6 +91,52 @@ describe('a journal copy', () => {
   test('to an address that names nothing is taken without being read, and teaches nothing', async () => {
     expect(await receive('journal+x@agents.example', [COPY.join('\r\n')])).toBe(0);
     expect(await learned()).toBeNull();
+  });
+});
+
+describe('within 40 seconds', () => {
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
+
+  /** The deadline of the handler is over at once; all other waits take their time. */
+  function hurry(): void {
+    const timeout = globalThis.setTimeout;
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation((handler: () => void, ms?: number) =>
+      timeout(handler, ms === 40_000 ? 0 : ms),
+    );
+  }
+
+  test('a sender whose bytes stop coming is told to come again, and half a header teaches nothing', async () => {
+    const given = Promise.withResolvers<void>();
+    let from: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const raw = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        from = controller;
+      },
+      cancel: () => given.resolve(),
+    });
+    // All that is needed has come, but for the end of the header.
+    from?.enqueue(new TextEncoder().encode(COPY.slice(0, 5).join('\r\n')));
+    const learn = vi.spyOn(IdentityMailbox.prototype, 'learnMessageId');
+    hurry();
+    const mail = { to: copyTo, raw } as unknown as ForwardableEmailMessage;
+    await expect(worker.email(mail, env)).rejects.toThrow('email took too long');
+    await given.promise;
+    await scheduler.wait(50);
+    expect(learn).not.toHaveBeenCalled();
+    expect(await learned()).toBeNull();
+  });
+
+  test('a mailbox that does not answer makes the mail come again, which then is taken', async () => {
+    const gate = Promise.withResolvers<boolean>();
+    const stuck = vi.spyOn(IdentityMailbox.prototype, 'learnMessageId').mockReturnValue(gate.promise as never);
+    hurry();
+    await expect(receive(copyTo, [COPY.join('\r\n')])).rejects.toThrow('email took too long');
+    gate.resolve(false);
+    stuck.mockRestore();
+    await receive(copyTo, [COPY.join('\r\n')]);
+    expect(await learned()).toBe('7C1E@mx.cf.example');
   });
 });
 

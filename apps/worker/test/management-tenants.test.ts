@@ -1,3 +1,4 @@
+import { env } from 'cloudflare:workers';
 import { DEFAULT_POLICY } from '@pmail/core/policy/document.ts';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { IdentityMailbox } from '../src/index.ts';
@@ -197,7 +198,7 @@ describe('tenants.update', () => {
     expect((await eventTypes(active.id)).slice(-2)).toEqual(['identity.resumed', 'identity.paused']);
   });
 
-  test('a mailbox that could not be told is told by the same request once more', async () => {
+  test('a mailbox that could neither be told nor left to the queue is told by the same request once more', async () => {
     const acme = await tenant(root, 'acme');
     const one = await identity(root, acme.id, 'one');
     for (const [status, type] of [
@@ -207,9 +208,11 @@ describe('tenants.update', () => {
       const broken = vi.spyOn(IdentityMailbox.prototype, 'emitEvent').mockImplementation(() => {
         throw new Error('away');
       });
+      const full = vi.spyOn(env.Q_OUTBOUND, 'sendBatch').mockRejectedValue(new Error('away'));
       const request = { params: { tenant_id: acme.id }, body: { status } };
       expect(await refusal(root, 'tenants.update', request)).toEqual({ code: 'unavailable', step: 'mailbox' });
       broken.mockRestore();
+      full.mockRestore();
       expect(await call(root, 'tenants.get', { params: { tenant_id: acme.id } })).toMatchObject({ status });
       await update(acme.id, { status });
       await update(acme.id, { status });

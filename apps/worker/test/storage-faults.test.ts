@@ -204,7 +204,7 @@ describe('the queue', () => {
     const queue = env.Q_OUTBOUND.send.bind(env.Q_OUTBOUND);
     const broken = vi.spyOn(env.Q_OUTBOUND, 'send').mockImplementation(async (job, options) => {
       await queue(job, options);
-      if (job.identity_id === from) throw platformError({ retryable: true });
+      if (job.kind === 'send' && job.identity_id === from) throw platformError({ retryable: true });
       return undefined as never;
     });
     const { id } = await accepted(own.lab.key, from);

@@ -1,4 +1,4 @@
-import type { InboundJob, OutboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
+import type { InboundJob, WebhookJob } from '@pmail/core/queue/jobs.ts';
 import { consumeEvent } from '@pmail/engine/consumers/event.ts';
 import { consumeInbound } from '@pmail/engine/consumers/inbound.ts';
 import { consumeLearnedId } from '@pmail/engine/consumers/learned-id.ts';
@@ -11,6 +11,7 @@ import { newId } from '../ports/random.ts';
 import { runBatch } from './batch.ts';
 import { consumeDelivery } from './delivery.ts';
 import { relayPlaces } from './relay.ts';
+import { consumeTell, type OutboundWork } from './tell.ts';
 import { webhookWorld } from './webhook-world.ts';
 import { consumeWebhooks } from './webhooks.ts';
 import { consumerWorld } from './world.ts';
@@ -21,7 +22,7 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
   switch (batch.queue) {
     case 'pm-outbound': {
       const places = relayPlaces();
-      return runBatch(batch as MessageBatch<OutboundJob>, log, (job, letNext) => outbound(env, job, places(letNext)));
+      return runBatch(batch as MessageBatch<OutboundWork>, log, (job, letNext) => outbound(env, job, places(letNext)));
     }
     case 'pm-inbound':
       return runBatch(batch as MessageBatch<InboundJob>, log, (job) =>
@@ -37,10 +38,11 @@ export async function consumeBatch(batch: MessageBatch<unknown>, env: Env): Prom
   }
 }
 
-function outbound(env: Env, job: OutboundJob, places: RelayPlaces): Promise<Disposition> {
+function outbound(env: Env, job: OutboundWork, places: RelayPlaces): Promise<Disposition> {
   if (job.kind === 'transport_event')
     return consumeEvent(consumerWorld(env, newId('req', Date.now()), null), job.event);
   if (job.kind === 'learned_id')
     return consumeLearnedId(consumerWorld(env, newId('req', Date.now()), null), job.learned);
+  if (job.kind === 'tenant_status') return consumeTell(env, job);
   return consumeSend({ ...consumerWorld(env, job.request_id, job), relay_places: places }, job);
 }

@@ -1,8 +1,11 @@
 import type { EventType } from '@pmail/core/events/types.ts';
+import type { IdentityId, TenantId } from '@pmail/core/ids.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { IdentityRecord } from '@pmail/engine/directory/identities.ts';
 import type { MailboxOwner } from '@pmail/engine/directory/tenants.ts';
 import { changeId } from '../change-id.ts';
+import type { TellJob } from '../consumers/tell.ts';
+import { errorPlace } from '../log.ts';
 import type { CallContext } from '../objects/calls.ts';
 import { mailboxInit } from '../objects/mailbox-init.ts';
 import { mailboxStub } from '../objects/remote.ts';
@@ -15,8 +18,17 @@ import { within } from './deadline.ts';
  * keeps the first.
  */
 
-/** Events are told to this many mailboxes at a time. */
+/** Events are told to this many mailboxes at a time, and by one job of the queue. */
 const TOLD_AT_ONCE = 20;
+
+/** How many a request tells itself, for it can make only so many calls. */
+const TOLD_IN_REQUEST = 100;
+
+/** A call to the queue takes no more. */
+const JOBS_PER_CALL = 100;
+
+/** What telling takes of a request; the consumer of the queue has it too. */
+type Teller = Pick<RequestContext, 'env' | 'config' | 'log' | 'requestId'>;
 
 export interface MailboxEvent {
   type: Extract<EventType, `identity.${string}`>;
@@ -32,7 +44,7 @@ export async function initMailbox(context: RequestContext, row: IdentityRecord):
 }
 
 /** Tells one mailbox; false when it could not be reached. An identity without a mailbox yet has nobody to tell. */
-export async function tell(context: RequestContext, owner: MailboxOwner, event: MailboxEvent): Promise<boolean> {
+export async function tell(context: Teller, owner: MailboxOwner, event: MailboxEvent): Promise<boolean> {
   if (owner.mailbox_do_id === '') return true;
   const { type, data, at } = event;
   try {
@@ -48,26 +60,73 @@ export async function tell(context: RequestContext, owner: MailboxOwner, event: 
   }
 }
 
-/** Tells many mailboxes the same kind of thing; false when one of them could not be reached. */
+/** What a change of their tenant's status is to its identities. */
+export type TenantStatusEvent = 'identity.paused' | 'identity.resumed';
+
+export function statusEvent(type: TenantStatusEvent, id: IdentityId, at: number): MailboxEvent {
+  const paused = type === 'identity.paused';
+  return { type, data: { identity_id: id, ...(paused ? { reason: 'tenant_suspended' } : {}) }, at };
+}
+
+/**
+ * Tells the mailboxes of a tenant that its status has changed. However many there are, the request ends: it tells some,
+ * and leaves the others, and those that it could not reach, to the queue.
+ *
+ * @returns false when somebody was neither told nor is in the queue
+ */
 export async function tellAll(
   context: RequestContext,
+  tenant: TenantId,
+  type: TenantStatusEvent,
+  at: number,
   owners: MailboxOwner[],
-  eventFor: (owner: MailboxOwner) => MailboxEvent,
 ): Promise<boolean> {
-  let all = true;
-  for (let i = 0; i < owners.length; i += TOLD_AT_ONCE) {
-    const told = await Promise.all(
-      owners.slice(i, i + TOLD_AT_ONCE).map((owner) => tell(context, owner, eventFor(owner))),
-    );
-    all &&= told.every(Boolean);
+  try {
+    // The queue first, because whatever comes after it may be cut short.
+    await tellLater(context, tenant, type, at, owners.slice(TOLD_IN_REQUEST));
+    const missed: MailboxOwner[] = [];
+    for (const some of chunks(owners.slice(0, TOLD_IN_REQUEST), TOLD_AT_ONCE)) {
+      const told = await Promise.all(some.map((owner) => tell(context, owner, statusEvent(type, owner.id, at))));
+      missed.push(...some.filter((_owner, index) => told[index] === false));
+    }
+    await tellLater(context, tenant, type, at, missed);
+    return true;
+  } catch (error) {
+    context.log('warn', 'telling_not_queued', { tenant_id: tenant, error: errorPlace(error) });
+    return false;
   }
-  return all;
+}
+
+/** Leaves mailboxes to the queue, some to a job and as many jobs to a call as a call takes. */
+async function tellLater(
+  { env, requestId }: RequestContext,
+  tenant_id: TenantId,
+  type: TenantStatusEvent,
+  at: number,
+  owners: MailboxOwner[],
+): Promise<void> {
+  const jobs = chunks(owners, TOLD_AT_ONCE).map((some): { body: TellJob } => ({
+    body: {
+      v: 1,
+      kind: 'tenant_status',
+      type,
+      at,
+      tenant_id,
+      identities: some.map(({ id }) => id),
+      request_id: requestId,
+    },
+  }));
+  for (const some of chunks(jobs, JOBS_PER_CALL)) await env.Q_OUTBOUND.sendBatch(some);
+}
+
+function chunks<T>(all: T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / size) }, (_, n) => all.slice(n * size, (n + 1) * size));
 }
 
 function call<T>(made: Promise<T>): Promise<T> {
   return within(LIMITS.object_call_deadline_ms, 'object', made);
 }
 
-function callOf(context: RequestContext, owner: Pick<MailboxOwner, 'id' | 'tenant_id'>): CallContext {
+function callOf(context: Teller, owner: Pick<MailboxOwner, 'id' | 'tenant_id'>): CallContext {
   return { v: 1, tenant_id: owner.tenant_id, identity_id: owner.id, request_id: context.requestId };
 }

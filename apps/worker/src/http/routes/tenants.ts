@@ -112,16 +112,8 @@ async function makeQuota(context: RequestContext, row: TenantRow): Promise<strin
 /** Tells the mailboxes of what the tenant's new status did to their identities. */
 function tellStatus(context: RequestContext, row: TenantRow, affected: MailboxOwner[]): Promise<boolean> {
   return row.status === 'suspended'
-    ? tellAll(context, affected, ({ id }) => ({
-        type: 'identity.paused',
-        data: { identity_id: id, reason: 'tenant_suspended' },
-        at: row.suspended_at ?? row.updated_at,
-      }))
-    : tellAll(context, affected, ({ id }) => ({
-        type: 'identity.resumed',
-        data: { identity_id: id },
-        at: row.updated_at,
-      }));
+    ? tellAll(context, row.id, 'identity.paused', row.suspended_at ?? row.updated_at, affected)
+    : tellAll(context, row.id, 'identity.resumed', row.updated_at, affected);
 }
 
 /**
@@ -143,7 +135,7 @@ async function tenantAnswer(
   const { row, affected } = changed;
   const owners = affected ?? (askedStatus ? await affectedBefore(context, row) : []);
   const told = await tellStatus(context, row, owners);
-  // The change stands; the same request once more finds it done and tells the rest.
+  // The change stands; the same request once more finds it done and tells them all again.
   if (!told) return refuse('unavailable', { step: 'mailbox' });
   return ok({ status: 200, body: tenantResource(context, row) });
 }
