@@ -52,9 +52,10 @@ export async function prepare(runtime: Runtime, send: typeof fetch = fetch): Pro
   const sender = await identity(platform, tenant.id, 'bookings', 'Acme Bookings');
   const desk = await identity(platform, tenant.id, 'desk', 'Acme Front Desk');
   const garage = await identity(platform, tenant.id, 'garage', 'Acme Garage');
+  await endOldKeys(platform, tenant.id);
   const key = await platform.call('keys.create', {
     body: {
-      name: `run ${randomBytes(3).toString('hex')}`,
+      name: `${RUN_KEY}${randomBytes(3).toString('hex')}`,
       level: 'tenant',
       tenant_id: tenant.id,
       permissions: [
@@ -73,6 +74,19 @@ export async function prepare(runtime: Runtime, send: typeof fetch = fetch): Pro
   const { secret } = key.body as { secret: string };
   const client = new PmailClient({ url: runtime.url, key: secret, retries: 8, fetch: send });
   return { client, key: secret, tenant: tenant.id, sender, desk, garage };
+}
+
+const RUN_KEY = 'run ';
+const RUN_KEYS_KEPT = 20;
+
+/** Every run makes a key, and a tenant may have a hundred. Those of the last runs may still be in somebody's shell. */
+async function endOldKeys(platform: PmailClient, tenant: string): Promise<void> {
+  const { body } = await platform.call('keys.list', { query: { limit: 100 } });
+  const { data } = body as { data: { id: string; name: string; tenant_id: string; revoked_at: string | null }[] };
+  const ofRuns = data.filter(({ name, tenant_id, revoked_at }) => {
+    return name.startsWith(RUN_KEY) && tenant_id === tenant && revoked_at === null;
+  });
+  for (const { id } of ofRuns.slice(RUN_KEYS_KEPT - 1)) await platform.call('keys.revoke', { params: { key_id: id } });
 }
 
 async function findOrCreateTenant(platform: PmailClient): Promise<{ id: string; address_suffix: string }> {
