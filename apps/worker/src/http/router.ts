@@ -44,7 +44,7 @@ type Rows = Record<string, SqlValue>[][];
 
 /**
  * The router refuses by default: only routes of the contract exist, and each says who may call it. A request is taken
- * apart in a fixed order, and the first thing wrong gives the answer: key, permission, level, rate, owner,
+ * apart in a fixed order, and the first thing wrong gives the answer: key, rate, permission, level, owner,
  * Idempotency-Key, query and body, then the handler.
  */
 export function createApp(handlers: Handlers<RequestContext>): Hono<App> {
@@ -107,10 +107,15 @@ async function serve(
   };
   const credentials = spec.access.kind === 'key' ? readCredentials(base.headers) : null;
   if (credentials === undefined) {
-    // Before the body, which can be large, is read on nobody's word.
     const { rateLimit, result } = await unauthenticated(base, refuse('unauthenticated'));
     frame.rateLimit = rateLimit;
     return errorAnswer(frame, result);
+  }
+  // A large body is not read on the word of a key that may be made up; that takes a read of the directory of its own.
+  const proof = credentials !== null && mayBeLarge(c.req.raw) ? await proveAlone(base, credentials, spec) : null;
+  if (proof !== null) {
+    frame.rateLimit = proof.rateLimit;
+    if (!proof.result.ok) return errorAnswer(frame, proof.result);
   }
   // The body is read now, so that one read of the directory can serve key, owner and recipients, but what is wrong
   // with it is told only when its turn comes.
@@ -120,7 +125,7 @@ async function serve(
 
   let context = base as unknown as RequestContext;
   if (credentials !== null) {
-    const admitted = await admit(base, credentials, id, spec, params, body);
+    const admitted = await admit(base, credentials, proof, id, spec, params, body);
     frame.rateLimit = admitted.rateLimit;
     if (!admitted.result.ok) return errorAnswer(frame, admitted.result);
     context = admitted.result.value;
@@ -151,10 +156,49 @@ async function unauthenticated({ env, config, headers, now }: Base, refusal: Ref
   return { rateLimit: tightest([{ bucket: 'key' }]), result: counted.ok ? refusal : counted };
 }
 
-/** Key, permission, level, rate and owner, from one read of the directory. */
+/** Bodies up to this size are read whoever sends them. */
+const UNPROVEN_BODY_BYTES_MAX = 64 * 1024;
+
+/** Whether the body is larger than that, or says nothing of its length. */
+function mayBeLarge({ body, headers }: Request): boolean {
+  const length = headers.get('content-length');
+  return body !== null && !(length !== null && Number(length) <= UNPROVEN_BODY_BYTES_MAX);
+}
+
+/** Key, rate, permission and level. */
+async function prove(
+  base: Base,
+  credentials: Credentials,
+  spec: RouteSpec,
+  row: AuthRow | undefined,
+): Promise<Admission<Result<AuthKey>>> {
+  const { env, config, db, now } = base;
+  const authenticated = await authenticate(config.key_pepper, credentials, row, now);
+  if (!authenticated.ok) return unauthenticated(base, authenticated);
+  const key = authenticated.value;
+  const lastUsed = row?.last_used_at ?? null;
+  if (lastUsed === null || lastUsed < now - 60_000) base.background(touchKey(db, key.id, now));
+  const buckets = keyBuckets(key);
+  const counted = await countRequest(env, buckets, now);
+  const refusal = counted.ok ? checkAccess(spec, key) : counted;
+  return { rateLimit: tightest(buckets), result: refusal ?? authenticated };
+}
+
+async function proveAlone(base: Base, credentials: Credentials, spec: RouteSpec): Promise<Admission<Result<AuthKey>>> {
+  const read = base.db.batch([keyStatement(credentials.lookup)]);
+  const [rows] = await within(LIMITS.directory_deadline_ms, 'directory', read);
+  return prove(base, credentials, spec, firstRow<AuthRow>(rows));
+}
+
+/**
+ * Key, rate, permission, level and owner, from one read of the directory.
+ *
+ * @param proof of the key, where it has been looked at already
+ */
 async function admit(
   base: Base,
   credentials: Credentials,
+  proof: Admission<Result<AuthKey>> | null,
   id: RouteId,
   spec: RouteSpec,
   params: Record<string, string>,
@@ -164,22 +208,16 @@ async function admit(
   const owner = await ownerPlan(config, id, params, body, now);
   const statements = [keyStatement(credentials.lookup), ...owner.statements];
   const [keyRows = [], ...ownerRows] = await within(LIMITS.directory_deadline_ms, 'directory', db.batch(statements));
-  const authenticated = await authenticate(config.key_pepper, credentials, firstRow<AuthRow>(keyRows), now);
-  if (!authenticated.ok) return unauthenticated(base, authenticated);
-  const key = authenticated.value;
-  const { last_used_at: lastUsed } = keyRows[0] as unknown as AuthRow;
-  if (lastUsed === null || lastUsed < now - 60_000) base.background(touchKey(db, key.id, now));
-
-  const ofKey = keyBuckets(key);
-  const counted = await countRequest(env, ofKey, now);
-  const refusal = counted.ok ? checkAccess(spec, key) : counted;
-  const owned = refusal ?? owner.read(ownerRows, key);
-  if (!owned.ok) return { rateLimit: tightest(ofKey), result: owned };
+  const { rateLimit, result: proven } = proof ?? (await prove(base, credentials, spec, firstRow<AuthRow>(keyRows)));
+  if (!proven.ok) return { rateLimit, result: proven };
+  const key = proven.value;
+  const owned = owner.read(ownerRows, key);
+  if (!owned.ok) return { rateLimit, result: owned };
   // Only for those who reach the identity: nobody else can use its rate up, or tell by it that there is one.
   const ofSender: Counted[] = id in SEND_ROUTES ? [{ bucket: 'send', key: params['identity_id'] ?? '' }] : [];
   const sending = await countRequest(env, ofSender, now);
   const result = sending.ok ? ok({ ...base, key, ...owned.value } as RequestContext) : sending;
-  return { rateLimit: tightest([...ofKey, ...ofSender]), result };
+  return { rateLimit: tightest([...keyBuckets(key), ...ofSender]), result };
 }
 
 /** What comes without a key, as the notifications of a provider do, is read by its handler. */
