@@ -147,7 +147,8 @@ describe('an object', () => {
       }
     }
     await expect(
-      (async () => stub.init({ ...own, identity_id: lab.bob }, { quota_do_id: 'x', created: null }))(),
+      (async () =>
+        stub.init({ ...own, identity_id: lab.bob }, { quota_do_id: 'x', last_sequence: null, created: null }))(),
     ).rejects.toThrow('another identity');
     expect(await inMailbox(lab.ann, "SELECT v FROM meta WHERE k = 'identity_id'")).toEqual([{ v: lab.ann }]);
   });
@@ -160,15 +161,16 @@ describe('an object', () => {
       await expect(invoke(stub, name, owner), name).rejects.toThrow('without an owner');
     }
     await expect(
-      (async () => stub.init({ ...owner, identity_id: null }, { quota_do_id: '', created: null }))(),
+      (async () =>
+        stub.init({ ...owner, identity_id: null }, { quota_do_id: '', last_sequence: null, created: null }))(),
     ).rejects.toThrow('needs an identity');
-    await stub.init(owner, { quota_do_id: 'q', created: null });
-    await stub.init(owner, { quota_do_id: 'q', created: null });
+    await stub.init(owner, { quota_do_id: 'q', last_sequence: null, created: null });
+    await stub.init(owner, { quota_do_id: 'q', last_sequence: null, created: null });
     expect(await stub.listMessages(owner, {}, 1, null, false)).toEqual({ items: [], next: null });
     const other = { ...owner, identity_id: lab.ann };
-    await expect((async () => stub.init(other, { quota_do_id: 'q', created: null }))()).rejects.toThrow(
-      'another identity',
-    );
+    await expect(
+      (async () => stub.init(other, { quota_do_id: 'q', last_sequence: null, created: null }))(),
+    ).rejects.toThrow('another identity');
   });
 
   test('of a tenant takes no call for another, and keeps its first owner', async () => {

@@ -1,6 +1,7 @@
 import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
 import { wireError } from '@pmail/contracts/schemas/error.ts';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { outboundOf } from './faults.ts';
 import { accepted, atRest, inMailbox, keyed, letter, mailboxObject, person, post, until } from './mail.ts';
 import { keepStorage } from './storage.ts';
 import { call, deploy, makeKey, send, tenant } from './support.ts';
@@ -146,4 +147,21 @@ describe('the mailbox was put back', () => {
     });
     expect(await again.json()).toMatchObject({ id, deduplicated: true });
   });
+});
+
+test('a mailbox that forgot everything, its owner too, makes no second email of a key it had accepted (P7, I1)', async () => {
+  const writer = await somebody();
+  const before = (await (await post(key, writer, FULL, 'a')).json()) as { id: string };
+  await atRest(writer);
+  const highest = await sequenceOf(writer);
+  const stub = await mailboxObject(writer);
+  await runInDurableObject(stub, (_mailbox, { storage }) => storage.deleteAll());
+  await evictDurableObject(stub);
+  // Whoever comes first gives it its owner back; that must not make it one that is new.
+  await until(async () => {
+    const answer = (await (await post(key, writer, FULL, 'a')).json()) as Record<string, unknown>;
+    expect(answer).toMatchObject({ id: before.id, deduplicated: true });
+  });
+  expect(await outboundOf(writer)).toHaveLength(1);
+  expect(await sequenceOf(writer)).toBeGreaterThan(highest);
 });

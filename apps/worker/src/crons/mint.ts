@@ -23,7 +23,7 @@ export async function mintObjects(env: Env): Promise<void> {
   const mailboxes = await makeEach(env, waiting, async ({ id, tenant_id, quota_do_id }) => {
     const objectId = newMailboxId(env);
     const call = { v: 1 as const, tenant_id, identity_id: id, request_id: 'cron' };
-    await mailboxStub(env, objectId).init(call, { quota_do_id, created: null });
+    await mailboxStub(env, objectId).init(call, { quota_do_id, last_sequence: null, created: null });
     await adopt(db, 'identities', id, objectId);
   });
   if (!quotas || !mailboxes) throw new Error('objects were not made');

@@ -39,7 +39,7 @@ export interface MailboxEvent {
 
 /** Gives a mailbox its owner and lets it tell of the identity's creation. Repeating it changes nothing. */
 export async function initMailbox(context: RequestContext, row: IdentityRecord): Promise<void> {
-  const init = await mailboxInit(context.config, row, context.now);
+  const init = await mailboxInit(context.config, context.db, row, context.now);
   await call(mailboxStub(context.env, row.mailbox_do_id).init(callOf(context, row), init));
 }
 

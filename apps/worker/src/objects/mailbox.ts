@@ -39,6 +39,8 @@ import { quotaStub, type Remote } from './remote.ts';
 
 export interface MailboxInit {
   quota_do_id: string;
+  /** The highest number that the event index knows of this mailbox; null when it has told of nothing. */
+  last_sequence: number | null;
   created: { identity: Record<string, unknown>; event_id: EventId; at: number } | null;
 }
 
@@ -88,7 +90,7 @@ export class IdentityMailbox extends DurableObject<Env> {
     if (owner !== undefined) this.#owned(call);
     // What is to be told stands before there is an owner, so that nobody who comes later can find only half of this.
     await this.ctx.storage.put({ quota_do_id: init.quota_do_id, untold: init.created });
-    this.#engine.init({ tenant_id: call.tenant_id, identity_id: call.identity_id });
+    this.#engine.init({ tenant_id: call.tenant_id, identity_id: call.identity_id }, init.last_sequence);
     await this.#tellCreated();
   }
 

@@ -44,13 +44,14 @@ async function giveOwner(
   call: CallContext,
   lack: unknown,
 ): Promise<void> {
-  const row = call.identity_id === null ? undefined : await findIdentity(d1(env.DB), call.identity_id);
+  const db = d1(env.DB);
+  const row = call.identity_id === null ? undefined : await findIdentity(db, call.identity_id);
   // The mailbox of an identity on its way out must not come back.
   const leaving = row?.status === 'deleting' || row?.status === 'deleted';
   if (row === undefined || leaving || row.mailbox_do_id !== id || row.tenant_id !== call.tenant_id) throw lack;
   createLog(env.PM_LOG_LEVEL, { object: 'mailbox' })('warn', 'mailbox_owner_made_up_for', { identity_id: row.id });
   try {
-    await mailbox.init(call, await mailboxInit(config(env), row, Date.now()));
+    await mailbox.init(call, await mailboxInit(config(env), db, row, Date.now()));
   } catch (cause) {
     throw new NotMadeYet('mailbox', { cause });
   }

@@ -33,7 +33,7 @@ import { rebuildLedger } from './rebuild.ts';
 import type { RebuildProgress } from './rebuild-types.ts';
 import { type OutcomeAnswer, type OutcomeRequest, recordOutcome } from './record-outcome.ts';
 import { type ResolveAnswer, resolve } from './resolve.ts';
-import { isRestored, takeForRestored } from './restore.ts';
+import { isRestored, takeForRestored, turnBack } from './restore.ts';
 import type { Include } from './rows.ts';
 import { MAILBOX_MIGRATIONS } from './schema.ts';
 import { submit } from './submit.ts';
@@ -80,11 +80,16 @@ export class MailboxEngine {
     return (this.#world.owner.identity_id as string | undefined) === undefined ? undefined : this.#world.owner;
   }
 
-  /** Stores the owner. Repeating it changes nothing. */
-  init(owner: Owner): void {
+  /**
+   * Stores the owner. Repeating it changes nothing.
+   *
+   * @param known highest number that the event index has of this mailbox; null when it has told of nothing
+   */
+  init(owner: Owner, known: number | null = null): void {
     const world = this.#world;
     world.sql.transaction(() => {
-      if (readMeta(world.sql, 'identity_id') === undefined) {
+      const fresh = readMeta(world.sql, 'identity_id') === undefined;
+      if (fresh) {
         writeMeta(world.sql, 'tenant_id', owner.tenant_id);
         writeMeta(world.sql, 'identity_id', owner.identity_id);
         writeMeta(world.sql, 'created_at', String(world.now()));
@@ -92,6 +97,8 @@ export class MailboxEngine {
         setDeadline(world, 'maintenance', world.now() + world.waits.maintenance_every_ms);
       }
       Object.assign(world.owner, owner);
+      // One that has told of something and has no owner has forgotten everything, its keys too.
+      if (fresh && known !== null) turnBack(world, known);
     });
   }
 
