@@ -5,10 +5,9 @@ import { parseArgs } from 'node:util';
 import { readOptions, whole } from '@pmail/testkit/options.ts';
 import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
-import { StateInUse } from '@pmail/testkit/runtime/lock.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { Answers } from '../load/answers.ts';
-import { type OwnState, ownState } from '../load/own-state.ts';
+import { type OwnState, runInOwnState } from '../load/own-state.ts';
 import { platformOf, prepare, SHORT_WAITS } from '../load/place.ts';
 import { counted } from '../load/words.ts';
 import { liftCaps } from './place.ts';
@@ -56,16 +55,6 @@ function read(args: string[]): Options {
   });
   const { stop, json } = values;
   return { rounds: whole('rounds', values.rounds, 1), seed: whole('seed', values.seed), stop, json };
-}
-
-async function main(): Promise<number> {
-  const options = readOptions(USAGE, read);
-  const own = ownState('npm run kill', join(ROOT, '.state', 'kill'));
-  try {
-    return await run(options, own);
-  } finally {
-    own.release();
-  }
 }
 
 async function run(options: Options, own: OwnState): Promise<number> {
@@ -119,10 +108,5 @@ async function playRounds(
   }
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof StateInUse)) throw error;
-  console.error(error.message);
-  process.exitCode = 2;
-}
+const options = readOptions(USAGE, read);
+await runInOwnState('npm run kill', join(ROOT, '.state', 'kill'), (own) => run(options, own));

@@ -36,3 +36,28 @@ export function ownState(command: string, folder: string): OwnState {
   mkdirSync(service);
   return { service, folder, release: () => lock.release() };
 }
+
+/**
+ * Runs a command in a folder of its own, gives it back, and ends with what the command answers: with 2, and with who has
+ * it, when another run does.
+ */
+export async function runInOwnState(
+  command: string,
+  folder: string,
+  run: (own: OwnState) => Promise<number>,
+): Promise<void> {
+  let own: OwnState;
+  try {
+    own = ownState(command, folder);
+  } catch (error) {
+    if (!(error instanceof StateInUse)) throw error;
+    console.error(error.message);
+    process.exitCode = 2;
+    return;
+  }
+  try {
+    process.exitCode = await run(own);
+  } finally {
+    own.release();
+  }
+}

@@ -6,12 +6,11 @@ import { PmailClient } from '@pmail/client/client.ts';
 import { positive, readOptions } from '@pmail/testkit/options.ts';
 import { ProviderLog } from '@pmail/testkit/provider-log.ts';
 import { ROOT } from '@pmail/testkit/runtime/build.ts';
-import { StateInUse } from '@pmail/testkit/runtime/lock.ts';
 import { Runtime } from '@pmail/testkit/runtime/runtime.ts';
 import { freshPlace, liftCaps } from '../kill/place.ts';
 import { seeded } from '../kill/round.ts';
 import { Answers, judgeAnswers, LATER_ONE_IN, sayCounts, total } from '../load/answers.ts';
-import { ownState } from '../load/own-state.ts';
+import { runInOwnState } from '../load/own-state.ts';
 import { persist } from '../load/persist.ts';
 import { type Participant, type Place, platformOf, prepare, SHORT_WAITS } from '../load/place.ts';
 import { post, waitForRest } from '../load/sends.ts';
@@ -69,16 +68,6 @@ async function neverPause(platform: PmailClient, { tenant }: Place): Promise<voi
       body: { policy: { abuse: { complaint_rate_pause: 1, bounce_rate_pause: 1 } } },
     }),
   );
-}
-
-async function main(): Promise<number> {
-  const options = readOptions(USAGE, read);
-  const own = ownState('npm run soak', join(ROOT, '.state', 'soak'));
-  try {
-    return await run(options, own.service);
-  } finally {
-    own.release();
-  }
 }
 
 async function run({ minutes, pace }: { minutes: number; pace: number }, state: string): Promise<number> {
@@ -174,10 +163,5 @@ async function account(
   return faults.map(({ invariant, text }) => `${invariant}: ${text}`);
 }
 
-try {
-  process.exitCode = await main();
-} catch (error) {
-  if (!(error instanceof StateInUse)) throw error;
-  console.error(error.message);
-  process.exitCode = 2;
-}
+const options = readOptions(USAGE, read);
+await runInOwnState('npm run soak', join(ROOT, '.state', 'soak'), (own) => run(options, own.service));
