@@ -151,7 +151,7 @@ describe('the mailbox was put back', () => {
 
 test('a mailbox that forgot everything, its owner too, makes no second email of a key it had accepted (P7, I1)', async () => {
   const writer = await somebody();
-  const before = (await (await post(key, writer, FULL, 'a')).json()) as { id: string };
+  const before = await (await post(key, writer, FULL, 'a')).json<{ id: string }>();
   await atRest(writer);
   const highest = await sequenceOf(writer);
   const stub = await mailboxObject(writer);
@@ -159,7 +159,7 @@ test('a mailbox that forgot everything, its owner too, makes no second email of 
   await evictDurableObject(stub);
   // Whoever comes first gives it its owner back; that must not make it one that is new.
   await until(async () => {
-    const answer = (await (await post(key, writer, FULL, 'a')).json()) as Record<string, unknown>;
+    const answer = await (await post(key, writer, FULL, 'a')).json();
     expect(answer).toMatchObject({ id: before.id, deduplicated: true });
   });
   expect(await outboundOf(writer)).toHaveLength(1);
