@@ -174,6 +174,8 @@ export const LIMITS = {
   webhook_sweep_after_ms: 60_000,
   /** An event older than this is no more fanned out by the sweep. */
   fanout_until_ms: 3_600_000,
+  /** How much longer than others an event is kept whose subscribers were never found. */
+  unfanned_event_grace_ms: 7 * 86_400_000,
   /** How far ahead a queue can be told to wait. */
   queue_delay_ms_max: 12 * 3_600_000,
   resolver_deadline_ms: 5_000,

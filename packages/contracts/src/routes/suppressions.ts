@@ -37,7 +37,7 @@ export const suppressionRoutes = {
     path: '/v1/tenants/{tenant_id}/suppressions',
     summary: 'Suppress an address',
     description:
-      'From the next send on the tenant writes to it no more. One that is suppressed already stays as it is.',
+      'From the next send on the tenant writes to it no more. One suppressed for good already stays as it is; one whose suppression would end by itself gets this one instead.',
     tag,
     access,
     idempotency: 'optional',

@@ -1,4 +1,5 @@
 import type { TenantId } from '@pmail/core/ids.ts';
+import { LIMITS } from '@pmail/core/limits.ts';
 import { effectivePolicy, type PolicyPatch } from '@pmail/core/policy/document.ts';
 import { type Db, queryAll, statement } from '../sql.ts';
 
@@ -32,9 +33,9 @@ export async function pageOfKeepers(
 }
 
 /**
- * Deletes events that are older than their owner keeps them, at most `limit` of each; those whose subscribers are still to
- * be found stay. So does the last of every numbered owner: its number is how a mailbox whose storage was put back finds
- * out, and goes on above it.
+ * Deletes events that are older than their owner keeps them, at most `limit` of each; those whose subscribers were never
+ * found a week later, by when no queue has a job about them any more. The last of every numbered owner stays for ever:
+ * its number is how a mailbox whose storage was put back finds out, and goes on above it.
  *
  * @returns keepers that may have more
  */
@@ -50,12 +51,14 @@ export async function deleteOldEvents(
       statement(
         `DELETE FROM event_index WHERE id IN (
            SELECT e.id FROM event_index e
-           WHERE e.tenant_id IS ?1 AND e.occurred_at < ?2 AND e.fanned_out_at IS NOT NULL AND (e.sequence IS NULL
+           WHERE e.tenant_id IS ?1 AND e.occurred_at < ?2 AND (e.fanned_out_at IS NOT NULL OR e.occurred_at < ?4)
+             AND (e.sequence IS NULL
              OR EXISTS (SELECT 1 FROM event_index later WHERE later.owner_id = e.owner_id AND later.sequence > e.sequence))
            ORDER BY e.occurred_at LIMIT ?3) RETURNING 1 AS deleted`,
         tenant_id,
         now - days * DAY_MS,
         limit,
+        now - days * DAY_MS - LIMITS.unfanned_event_grace_ms,
       ),
     ),
   );

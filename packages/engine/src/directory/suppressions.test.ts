@@ -80,7 +80,7 @@ describe('of two writers the first stands', () => {
   });
 });
 
-describe('an entry that has run out', () => {
+describe('an entry that ends by itself', () => {
   beforeEach(async () => {
     await byReport();
     await db.batch([statement('UPDATE suppressions SET expires_at = ?', NOW + 10)]);
@@ -92,8 +92,30 @@ describe('an entry that has run out', () => {
   ])('counts until its moment (%i)', async (now, stands) => {
     expect((await find(now)) !== undefined).toBe(stands);
     expect(await listSuppressions(db, TENANT.id, {}, now, 10, null)).toHaveLength(stands ? 1 : 0);
-    expect((await byHand(now)).created).toBe(!stands);
-    expect([(await told()).length, (await logged()).length]).toEqual(stands ? [0, 0] : [1, 1]);
+  });
+
+  test.each([NOW + 9, NOW + 10])('gives way to a word, which has no end (%i)', async (now) => {
+    expect(await byHand(now)).toMatchObject({ created: true, row: { reason: 'manual', expires_at: null } });
+    expect([(await told()).length, (await logged()).length]).toEqual([1, 1]);
+    expect((await byHand(now)).created).toBe(false);
+    expect([(await told()).length, (await logged()).length]).toEqual([1, 1]);
+  });
+
+  test('gives way to a complaint before it has run out, and then stays', async () => {
+    const other = newId('msg', NOW);
+    const complaint = insert({ reason: 'complaint', source_message_id: other, created_at: NOW + 5 });
+    const stands = { reason: 'complaint', source_message_id: other, created_at: NOW + 5 };
+    expect(await suppress(db, complaint)).toMatchObject(stands);
+    expect(await suppress(db, insert({ reason: 'provider', created_at: NOW + 6, expires_at: NOW + 99 }))).toMatchObject(
+      stands,
+    );
+    expect(await find(NOW + 200)).toMatchObject({ ...stands, expires_at: null });
+  });
+
+  test('stays where another that ends by itself comes', async () => {
+    const again = insert({ reason: 'provider', created_at: NOW + 5, expires_at: NOW + 99 });
+    expect(await suppress(db, again)).toMatchObject({ reason: 'hard_bounce', created_at: NOW });
+    expect(await find(NOW + 10)).toBeUndefined();
   });
 
   test('is written over by a report as by a word', async () => {

@@ -28,7 +28,10 @@ export interface SuppressionRow extends SuppressionInsert {
   expires_at: number | null;
 }
 
-/** An entry that has run out no longer counts, and is written over. Answers a row when it was written. */
+/**
+ * An entry that has run out no longer counts, and is written over. So is one that would end by itself, by one that does
+ * not: a complaint must not be forgotten on the day a provider's own suppression ends. Answers a row when it was written.
+ */
 function insertStatement(insert: SuppressionInsert): Statement {
   return statement(
     `INSERT INTO suppressions
@@ -38,6 +41,7 @@ function insertStatement(insert: SuppressionInsert): Statement {
        reason = excluded.reason, source_message_id = excluded.source_message_id, note = excluded.note,
        created_at = excluded.created_at, expires_at = excluded.expires_at
      WHERE suppressions.expires_at <= excluded.created_at
+       OR (suppressions.expires_at IS NOT NULL AND excluded.expires_at IS NULL)
      RETURNING created_at`,
     insert.tenant_id,
     insert.address_hash,
@@ -51,7 +55,7 @@ function insertStatement(insert: SuppressionInsert): Statement {
 }
 
 /**
- * Adds an address to a tenant's suppression list unless it stands there.
+ * Adds an address to a tenant's suppression list unless it stands there for at least as long.
  *
  * @returns the row that stands there now; the caller tells from its source whether this message put it there
  */
@@ -81,24 +85,25 @@ export function findSuppression(
 }
 
 /**
- * Suppresses an address on somebody's word. Only when it was not suppressed before is the event told and the entry
- * written in the log; an address that was stays as it is.
+ * Suppresses an address for good on somebody's word. Only when it was not suppressed for good before is the event told
+ * and the entry written in the log; an address that was stays as it is.
  *
  * @returns the row that stands there now, and whether it is new
  */
 export async function addSuppression(
   db: Db,
-  insert: SuppressionInsert,
+  insert: Omit<SuppressionInsert, 'expires_at'>,
   event: EventEnvelope,
   audit: AuditEntry,
 ): Promise<{ row: SuppressionRow; created: boolean }> {
-  const stands: SqlValue[] = [insert.tenant_id, insert.address_hash, insert.created_at];
-  const absent = statement(`NOT EXISTS (SELECT 1 FROM suppressions WHERE ${STANDS})`, ...stands);
+  const entry = 'tenant_id = ? AND address_hash = ?';
+  const key: SqlValue[] = [insert.tenant_id, insert.address_hash];
+  const absent = statement(`NOT EXISTS (SELECT 1 FROM suppressions WHERE ${entry} AND expires_at IS NULL)`, ...key);
   const [, , written = [], rows = []] = await db.batch([
     platformEventStatement(event, insert.created_at, absent),
     auditStatement(audit, absent),
     insertStatement(insert),
-    statement('SELECT * FROM suppressions WHERE tenant_id = ? AND address_hash = ?', ...stands.slice(0, 2)),
+    statement(`SELECT * FROM suppressions WHERE ${entry}`, ...key),
   ]);
   const [row] = rows as unknown as SuppressionRow[];
   if (row === undefined) throw new Error('suppression neither inserted nor present');
@@ -106,10 +111,10 @@ export async function addSuppression(
 }
 
 /**
- * Takes an address off the list as it was seen there. Its reason never changes while it stands, so one that is gone or
- * stands for another reason was off the list in between.
+ * Takes an address off the list as it was seen there: one that has got another reason meanwhile stays, because whoever
+ * asked did not know of it.
  *
- * @returns whether it was still there
+ * @returns whether it was still there so
  */
 export async function removeSuppression(
   db: Db,

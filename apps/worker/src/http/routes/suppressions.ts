@@ -97,16 +97,19 @@ export const suppressionHandlers: Group = {
     const parsed = parseAddress(params.address);
     if (!parsed.ok) return refuse('suppression_not_found');
     const hash = await hashAddress(context.config.hash_key, parsed.address);
-    const row = await findSuppression(context.db, context.tenant.id, hash, context.now);
-    if (row === undefined) return refuse('suppression_not_found');
-    if (row.reason === 'complaint' && body.confirm_complaint_removal !== true) {
-      return invalidRequest({
-        path: 'confirm_complaint_removal',
-        message: 'must be true, because the owner of the address has complained',
-      });
+    // Twice, because a complaint may take the place of the entry just read, and must be asked about then.
+    for (let look = 0; look < 2; look++) {
+      const row = await findSuppression(context.db, context.tenant.id, hash, context.now);
+      if (row === undefined) break;
+      if (row.reason === 'complaint' && body.confirm_complaint_removal !== true) {
+        return invalidRequest({
+          path: 'confirm_complaint_removal',
+          message: 'must be true, because the owner of the address has complained',
+        });
+      }
+      const entry = audit(context, 'suppression.delete', hash, { reason: row.reason });
+      if (await removeSuppression(context.db, row, context.now, entry)) return ok({ status: 204 as const, body: null });
     }
-    const entry = audit(context, 'suppression.delete', hash, { reason: row.reason });
-    const removed = await removeSuppression(context.db, row, context.now, entry);
-    return removed ? ok({ status: 204 as const, body: null }) : refuse('suppression_not_found');
+    return refuse('suppression_not_found');
   },
 };
