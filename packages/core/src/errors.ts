@@ -45,8 +45,8 @@ export const ERRORS = {
   ),
   key_scope_exceeded: entry(
     403,
-    'A key cannot create a key wider than itself.',
-    'Ask only for permissions, a tenant and an identity that the creating key has.',
+    'A key cannot make or change a key wider than itself.',
+    'Stay within the permissions, the tenant and the identity of the key in use, or use a wider one.',
   ),
   tenant_suspended: entry(403, 'The tenant is suspended.', 'The operator of this deployment must resume the tenant.'),
   test_mode_recipient: entry(
