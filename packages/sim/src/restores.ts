@@ -4,6 +4,8 @@ import { Process } from './process.ts';
 import type { Stage } from './schedule.ts';
 
 const MINUTE_MS = 60_000;
+/** Longer than any outage of a schedule. */
+const ASKS_MAX = 240;
 
 /**
  * An operator remembers the storage of a mailbox, and puts it back to that after a while. With it comes the word that it
@@ -31,7 +33,7 @@ export function putBack(stage: Stage, from: number): void {
 /** Whoever has no answer asks how far it is, until there is one; the word itself has counted. */
 async function askUntilWhole({ universe, deployment }: Stage, id: IdentityId): Promise<void> {
   const operator = new Process('operator');
-  for (let attempt = 0; attempt < 60; attempt++) {
+  for (let attempt = 0; attempt < ASKS_MAX; attempt++) {
     await universe.sleep(operator, 30_000);
     try {
       await deployment.remote(operator, id).engine((engine) => engine.rebuildLedger(false), 'rebuild');

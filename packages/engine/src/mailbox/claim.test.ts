@@ -127,8 +127,8 @@ describe('a claim', () => {
     expect(new Run(rig, id).begin()).toEqual({ kind: 'ended' });
     expect(rig.engine.listAttempts(id)).toHaveLength(1);
     expect(rig.eventTypes.filter((type) => type === 'message.sent')).toHaveLength(1);
-    expect(rig.engine.sendState(id)).toBe('ended');
     await rig.advance(MINUTE);
+    expect(rig.engine.sendState(id)).toBe('ended');
     expect(rig.quotaBooks).toMatchObject({ held: 0, holds: 0 });
   });
 });

@@ -27,7 +27,7 @@ import { maintain } from './maintenance.ts';
 import { findMessage } from './messages.ts';
 import { dispatchOutbox, readEvent } from './outbox.ts';
 import { learnId } from './provider-ids.ts';
-import { payQuota } from './quota-tasks.ts';
+import { owesQuota, payQuota } from './quota-tasks.ts';
 import * as read from './read.ts';
 import { rebuildLedger } from './rebuild.ts';
 import type { RebuildProgress } from './rebuild-types.ts';
@@ -214,7 +214,8 @@ export class MailboxEngine {
     // A mailbox that was put back knows only with its ledger whether it has the send.
     if (row === undefined) return isRestored(sql) ? 'open' : 'unknown';
     if (row.status === 'canceled') return 'canceled';
-    return isWaiting(this.#world.sql, id) ? 'open' : 'ended';
+    // What has been sent and not yet been counted needs its hold: others would be given its place in the allowance.
+    return isWaiting(sql, id) || owesQuota(sql, id) ? 'open' : 'ended';
   }
 
   /**

@@ -1,5 +1,7 @@
+import type { MessageId } from '@pmail/core/ids.ts';
 import { setDeadline, setDeadlineNoLater } from '../alarms.ts';
 import type { QuotaTask } from '../quota/types.ts';
+import type { Sql } from '../sql.ts';
 import { parseJson } from './rows.ts';
 import type { MailboxWorld } from './world.ts';
 
@@ -12,6 +14,11 @@ import type { MailboxWorld } from './world.ts';
 export function oweQuota(world: MailboxWorld, task: QuotaTask): void {
   world.sql.run('INSERT INTO quota_tasks (request_json, created_at) VALUES (?, ?)', JSON.stringify(task), world.now());
   setDeadlineNoLater(world, 'quota', world.now() + world.waits.quota_task_retry_ms);
+}
+
+/** Whether the quota has still to hear of this send. */
+export function owesQuota(sql: Sql, id: MessageId): boolean {
+  return sql.first("SELECT 1 FROM quota_tasks WHERE json_extract(request_json, '$.ref') = ? LIMIT 1", id) !== undefined;
 }
 
 /** Pays what is owed. Never throws: what is left stays owed, with the alarm set. */

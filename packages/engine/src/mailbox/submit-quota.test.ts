@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { DAY, JO, KIM, LEE, MailboxRig, MINUTE, SECOND } from './mailbox.fixture.ts';
+import { DAY, HOUR, JO, KIM, LEE, MailboxRig, MINUTE, SECOND } from './mailbox.fixture.ts';
 import { accepted, attempt } from './transport.fixture.ts';
 
 let rig: MailboxRig;
@@ -261,4 +261,17 @@ test('a clock that jumps over the hold of a request under way does not give its 
   };
   await rig.send({});
   expect(rig.quotaBooks).toMatchObject({ held: 1, holds: 1, counted: 1 });
+});
+
+test('what was sent keeps its hold until the quota has heard of it, however long that takes (S12)', async () => {
+  const { id } = await rig.send({});
+  rig.applies.failNext(Number.POSITIVE_INFINITY);
+  await attempt(rig, id, accepted());
+  await rig.advance(2 * HOUR);
+  expect(rig.engine.sendState(id)).toBe('open');
+  expect(rig.quotaBooks).toMatchObject({ used: 0, held: 1, holds: 1 });
+  rig.applies.failNext(0);
+  await rig.advance(MINUTE);
+  expect(rig.engine.sendState(id)).toBe('ended');
+  expect(rig.quotaBooks).toMatchObject({ used: 1, held: 0, holds: 0 });
 });

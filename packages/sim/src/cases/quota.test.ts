@@ -116,13 +116,13 @@ describe('S12 the quota object is down', () => {
     expect(scene.stored('/out/')).toHaveLength(1);
   });
 
-  test('S12 for longer than a hold lasts: what was accepted before is sent, and counted when it is back', async () => {
+  test('S12 for longer than a hold lasts: what was accepted before is sent, keeps its hold, and is counted when it is back', async () => {
     const scene = await play({ meets: ['S12'], storm: HOUR }, async (own) => {
       const intent = await own.send('key');
       down(own, 30 * MINUTE);
       await own.wait(29 * MINUTE);
       expect(own.row(intent).status).toBe('delivered');
-      expect(own.books).toEqual({ used: 0, held: 0, counted: 1 });
+      expect(own.books).toEqual({ used: 0, held: 1, counted: 1 });
       await own.wait(2 * MINUTE);
       expect(own.books).toEqual(ONE);
     });

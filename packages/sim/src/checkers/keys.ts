@@ -133,14 +133,16 @@ function pausedForAbuse({ evidence, intent: { identity } }: Refused): boolean {
   );
 }
 
-/** An answer to what an identity has written to itself is to nobody. */
-function isToItself({ evidence, intent: { identity, operation, target_id: target } }: Refused): boolean {
+/** An answer to what an identity has written to itself is to nobody. What was forgotten since can have been that. */
+function isToItself(refused: Refused): boolean {
+  const { evidence, intent } = refused;
+  const { identity, operation, target_id: target } = intent;
   if (operation !== 'reply' && operation !== 'reply_all') return false;
   const row = mailbox(evidence, identity).sql.first<{ from_address: string; to_json: string; cc_json: string }>(
     'SELECT from_address, to_json, cc_json FROM messages WHERE id = ?',
     target,
   );
-  if (row === undefined) return false;
+  if (row === undefined) return mayBeForgotten(refused);
   const people = [row.to_json, row.cc_json].flatMap((json) => JSON.parse(json) as { address: string }[]);
   const [local = ''] = identity.address.split('@');
   return [row.from_address, ...people.map(({ address }) => address)].every((address) => {
