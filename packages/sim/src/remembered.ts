@@ -16,6 +16,9 @@ export interface MessageTrace {
   raw_r2_key: string;
   rfc_message_id: string | null;
   subject: string | null;
+  from_address: string;
+  to_json: string;
+  cc_json: string;
   flags_json: string;
   received_at: number;
   thread_seq: number;

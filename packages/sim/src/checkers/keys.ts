@@ -2,7 +2,7 @@ import type { ErrorCode } from '@pmail/core/errors.ts';
 import { ERRORS } from '@pmail/core/errors.ts';
 import { LIMITS } from '@pmail/core/limits.ts';
 import type { Conflict, Intent } from '../client.ts';
-import { type Evidence, mailbox, type Violation } from './evidence.ts';
+import { type Evidence, mailbox, rowsOf, type Violation } from './evidence.ts';
 
 /** I1 and I5: a key has one message, one answer, and another body under it changes nothing, whichever came first. */
 export function oneMessagePerKey(evidence: Evidence): Violation[] {
@@ -133,16 +133,12 @@ function pausedForAbuse({ evidence, intent: { identity } }: Refused): boolean {
   );
 }
 
-/** An answer to what an identity has written to itself is to nobody. What was forgotten since can have been that. */
-function isToItself(refused: Refused): boolean {
-  const { evidence, intent } = refused;
-  const { identity, operation, target_id: target } = intent;
+/** An answer to what an identity has written to itself is to nobody, also to what a restore has made it forget since. */
+function isToItself({ evidence, intent: { identity, operation, target_id: target } }: Refused): boolean {
   if (operation !== 'reply' && operation !== 'reply_all') return false;
-  const row = mailbox(evidence, identity).sql.first<{ from_address: string; to_json: string; cc_json: string }>(
-    'SELECT from_address, to_json, cc_json FROM messages WHERE id = ?',
-    target,
-  );
-  if (row === undefined) return mayBeForgotten(refused);
+  const known = [rowsOf(evidence, identity), ...mailbox(evidence, identity).forgotten];
+  const row = known.flatMap(({ messages }) => messages).find(({ id }) => id === target);
+  if (row === undefined) return false;
   const people = [row.to_json, row.cc_json].flatMap((json) => JSON.parse(json) as { address: string }[]);
   const [local = ''] = identity.address.split('@');
   return [row.from_address, ...people.map(({ address }) => address)].every((address) => {
